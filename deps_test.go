@@ -39,6 +39,7 @@ var imports = map[string][]string{
 	"proxy/internal/netconn":    {},
 	"proxy/internal/origin":     {"policy", "policy/glob", "proxy/internal/body", "proxy/internal/memory", "proxy/internal/netconn"},
 	"internal/store":            {"policy"},
+	"internal/configurations":   {"policy"},
 	"internal/memcache":         {},
 	"internal/admin":            {"policy", "policy/robotstxt", "internal/history", "internal/overview", "internal/audit", "internal/escape", "internal/field", "internal/fleet", "policy/glob"},
 	"internal/replay":           {"policy", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape", "internal/store"},
@@ -61,17 +62,18 @@ var imports = map[string][]string{
 	"internal/gatetest":         {}, // it runs the program as a process
 	"internal/bench":            {}, // its tests too
 	"internal/e2e":              {}, // its tests too
+	"internal/e2e/escapes":      {"internal/confine/attempts"},
 
 	"internal/store/storetest": {"policy"}, // tests of a policy.Store
 
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
-		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
+		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/field", "internal/config", "internal/configurations", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
 	"internal/requestlog": {"proxy", "internal/audit", "internal/escape", "internal/terminal"},
 	"internal/terminal":   {},
 
 	// The only package that connects the parts of the gate.
-	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/escape", "internal/evidence", "internal/field", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
+	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/configurations", "internal/escape", "internal/evidence", "internal/field", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
 		"internal/requestlog", "internal/store", "internal/transparent", "policy/glob"},
 	"internal/transparent": {},
 }
@@ -92,7 +94,7 @@ var libraries = map[string][]string{
 	"github.com/prometheus/client_golang":   {"internal/metrics"},
 	"github.com/redis/rueidis":              {"internal/fleet"},
 	"github.com/rogpeppe/go-internal":       {"internal/gatetest", "internal/history"},
-	"go.etcd.io/bbolt":                      {"internal/store"},
+	"github.com/gofrs/flock":                {"internal/store"},
 	"golang.org/x/crypto/bcrypt":            {"proxy/internal/auth", "internal/cli"},
 	"golang.org/x/mod/sumdb/note":           {"internal/evidence", "internal/evidence/bundle"},
 	"golang.org/x/mod/sumdb/tlog":           {"internal/evidence", "internal/evidence/bundle"},
@@ -104,7 +106,7 @@ var libraries = map[string][]string{
 	"golang.org/x/net/idna":                 {"policy/glob"},
 	"golang.org/x/net/proxy":                {"proxy/internal/origin"},
 	"golang.org/x/sync/singleflight":        {"internal/ca", "proxy/internal/origin"},
-	"golang.org/x/sys/unix":                 {"internal/terminal", "internal/transparent", "proxy", "internal/confine", "internal/confine/attempts"},
+	"golang.org/x/sys/unix":                 {"internal/terminal", "internal/transparent", "proxy", "internal/confine", "internal/confine/attempts", "internal/e2e/escapes"},
 	"golang.org/x/term":                     {"internal/cli", "internal/terminal"},
 	"golang.org/x/text":                     {"htmlmeta"},
 	"gopkg.in/yaml.v3":                      {"internal/config"},

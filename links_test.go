@@ -48,6 +48,35 @@ func TestMarkdownLinks(t *testing.T) {
 	}
 }
 
+// TestFileComments looks for the files that the comments "Where to change what" and "How the files fit together" of
+// packages name, beside the comment or from the root.
+func TestFileComments(t *testing.T) {
+	comment := regexp.MustCompile(`(?m)^// (?:Where to change what|How the files fit together)\..*\n(?://.*\n)+`)
+	name := regexp.MustCompile(`[\w./]+\.(?:go|html|jsonl?|md|txt|txtar)\b`)
+	found := 0
+	for _, dir := range packages(t) {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			for _, text := range comment.FindAllString(gatetest.Read(t, file), -1) {
+				found++
+				text = strings.NewReplacer("robots.txt", "", "tdmrep.json", "").Replace(text) // files of sites
+				for _, other := range name.FindAllString(text, -1) {
+					_, beside := os.Stat(filepath.Join(dir, filepath.FromSlash(other)))
+					if _, err := os.Stat(filepath.FromSlash(other)); err != nil && beside != nil {
+						t.Errorf("%s names %s, which is neither beside it nor at the root", file, other)
+					}
+				}
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("found only %d such comments", found)
+	}
+}
+
 // markdownFiles returns the repository's Markdown files, without installed dependencies.
 func markdownFiles(t *testing.T) (files []string) {
 	t.Helper()

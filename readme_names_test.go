@@ -181,6 +181,7 @@ func TestReadmeMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	commands := gatetest.Read(t, "docs/commands.md")
 	for _, command := range parser.Model.Leaves(false) {
 		name := strings.TrimPrefix(command.FullPath(), parser.Model.Name+" ")
 		var options []string
@@ -189,8 +190,11 @@ func TestReadmeMembers(t *testing.T) {
 				options = append(options, "--"+f.Name)
 			}
 		}
-		rows := strings.Join(gatetest.Matches("(?m)^\\| `(robotsgate "+name+"\\b[^`]*)`", gatetest.Read(t, "docs/commands.md")), " ")
-		same(t, "option of "+name, gatetest.Matches(`(--[a-z]+(?:-[a-z]+)*)`, rows), options)
+		if !anchors(commands)[strings.ReplaceAll(name, " ", "-")] {
+			t.Errorf("docs/commands.md has no heading for %s", name)
+		}
+		lines := strings.Join(gatetest.Matches("(?m)^(robotsgate "+name+"\\b.*(?:\n +.*)*)", commands), " ")
+		same(t, "option of "+name, gatetest.Matches(`(--[a-z]+(?:-[a-z]+)*)`, lines), options)
 	}
 }
 
@@ -218,7 +222,7 @@ func members(s reflect.Type) (names []string) {
 	return names
 }
 
-// TestReadmeClients compares README.md's lines for each client with those of the
+// TestReadmeClients compares the lines of docs/clients.md for each client with those of the
 // gate's page, which TestOwnPageLines and TestBrowsers run.
 func TestReadmeClients(t *testing.T) {
 	gate := gatetest.ServeSite(t, t.TempDir(), t.TempDir(), "admin: {listen: \"\"}\n").Proxy
@@ -234,7 +238,7 @@ func TestReadmeClients(t *testing.T) {
 			want = append(want, usual.Replace(line))
 		}
 	}
-	_, text, _ := strings.Cut(section(t, "README.md", "Use it"), "\n### Each client by itself\n")
+	text := section(t, "docs/clients.md", "Single clients")
 	var got []string
 	for _, m := range regexp.MustCompile("(?ms)^```[a-z]+\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
 		got = append(got, strings.Split(strings.TrimSuffix(m[1], "\n"), "\n")...)
@@ -243,7 +247,7 @@ func TestReadmeClients(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Errorf("README.md has\n%s\nthe page has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("docs/clients.md has\n%s\nthe page has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -255,7 +255,7 @@ func code(t *testing.T) string {
 	return strings.Join(all, "\n")
 }
 
-// TestReadmeTests checks that .ci/run runs the tests that README.md names.
+// TestReadmeTests checks that .ci/run runs the tests that README.md and CONTRIBUTING.md name.
 func TestReadmeTests(t *testing.T) {
 	first := blocks(t, "sh")[0]
 	for _, want := range []string{"go run .", "go test ./..."} {
@@ -264,7 +264,7 @@ func TestReadmeTests(t *testing.T) {
 		}
 	}
 	if script := gatetest.Read(t, ".ci/run"); !strings.Contains(script, "\nexport ROBOTSGATE_LONG=1\n") || !strings.Contains(script, " -race -shuffle=on ./internal/e2e ./proxy ./...\n") {
-		t.Error(".ci/run does not run README.md's ROBOTSGATE_LONG=1 go test ./...")
+		t.Error(".ci/run does not run CONTRIBUTING.md's ROBOTSGATE_LONG=1 go test ./...")
 	}
 }
 

@@ -243,6 +243,11 @@ func TestReasonOfNetwork(t *testing.T) {
 
 // TestLargeBodies: a bounded number of large files is read at once, and small ones don't wait.
 func TestLargeBodies(t *testing.T) {
+	for maxBytes, want := range map[int]int{512 << 10: 128, 1 << 20: 64, 1 << 30: 1} { // 64 MiB
+		if got := cap(newLarge(maxBytes)); got != want {
+			t.Errorf("%d large files of %d bytes are read at once, want %d", got, maxBytes, want)
+		}
+	}
 	synctest.Test(t, func(t *testing.T) {
 		r := defaults()
 		var large, most atomic.Int64

@@ -15,6 +15,26 @@
 // the Config, and records that outlive the process go to the [Store].
 package policy
 
+// Where to change what.
+//
+//	how a product token is found:
+//		token.go
+//	what a status of robots.txt means, such as 429:
+//		freshness.go
+//	one fetch and its redirects:
+//		fetch.go; what is kept of it: result.go
+//	when there is a fetch:
+//		schedule.go
+//	which files are fetched beside robots.txt:
+//		file.go for what is parsed, scope.go for its place in stores; tdmrepFor in preference.go is a model of its
+//		use
+//	what the use of content refuses before a request is sent:
+//		preference.go, and a story in testdata/origins/usage.txtar
+//	what an override is for, and what it does:
+//		override.go, and a case of allowlist_test.go; mistakes and warnings: internal/config/override.go
+//	a member of the JSON of refusals and of check --json:
+//		evidence.go, and docs/annotations.md
+
 import (
 	"cmp"
 	"context"
@@ -161,6 +181,10 @@ func (e *Engine) Close() {
 	e.running.Wait() // a RoundTripper returns when its context ends
 	e.cache.close()
 }
+
+// Settle waits until the answers by which decisions were made so far are in the Store, the Store fails, or ctx ends. A
+// record of a decision that is written afterwards names no evidence that a crash could take away.
+func (e *Engine) Settle(ctx context.Context) { e.cache.unsaved.settle(ctx) }
 
 // Crawlers returns the configured crawlers.
 func (e *Engine) Crawlers() Crawlers { return e.config.Crawlers }

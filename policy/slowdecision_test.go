@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +31,9 @@ func TestSlowDecisionsWait(t *testing.T) {
 			}
 		}
 		limit := e.slow
+		if got, want := cap(limit.running), max(1, runtime.GOMAXPROCS(0)/2); got != want {
+			t.Errorf("%d slow decisions run at a time, want %d, half of the processors", got, want)
+		}
 		for range cap(limit.running) {
 			if err := limit.acquire(t.Context()); err != nil {
 				t.Fatal(err)

@@ -31,6 +31,7 @@ type writeBehind struct {
 	log   *slog.Logger
 
 	mu       sync.Mutex
+	failing  bool                // the last try to save failed
 	queue    []*unsaved          // the oldest first
 	newest   map[string]*unsaved // of each key
 	bytes    int64               // cost of the queue
@@ -98,6 +99,24 @@ func (w *writeBehind) add(key string, e *entry, saved func()) {
 	nudge(w.wake)
 	if saved != nil {
 		nudge(w.hurry)
+	}
+}
+
+// settle waits until there was a try to save what was added before, the store fails, or ctx ends.
+func (w *writeBehind) settle(ctx context.Context) {
+	w.mu.Lock()
+	if len(w.queue) == 0 || w.failing {
+		w.mu.Unlock()
+		return
+	}
+	tried := make(chan struct{})
+	last := w.queue[len(w.queue)-1]
+	last.saved = append(last.saved, func() { close(tried) })
+	w.mu.Unlock()
+	select {
+	case <-tried:
+	case <-w.stopped:
+	case <-ctx.Done():
 	}
 }
 
@@ -171,6 +190,9 @@ func (w *writeBehind) save() (tried int, err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 		err := w.store.Save(ctx, records)
 		cancel()
+		w.mu.Lock()
+		w.failing = err != nil
+		w.mu.Unlock()
 		if err == nil {
 			w.remove(round)
 		}

@@ -116,6 +116,16 @@ func TestWriteBehind(t *testing.T) {
 
 // TestWriteBehindBound: while the store fails, the oldest entries are given up.
 func TestWriteBehindBound(t *testing.T) {
+	for cacheBytes, want := range map[int64]int64{64 << 20: 40 << 20, 256 << 20: 128 << 20} { // half, at least 40 MiB
+		c, err := newCache(cacheBytes, 512<<10, newDurable(), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.unsaved.maxBytes; got != want {
+			t.Errorf("with a cache of %d bytes %d may wait to be saved, want %d", cacheBytes, got, want)
+		}
+		c.close()
+	}
 	synctest.Test(t, func(t *testing.T) {
 		store := &savedLog{durable: newDurable(), err: errors.New("no")}
 		w := newWriteBehind(store, 100_000, slog.New(slog.DiscardHandler))
@@ -162,4 +172,30 @@ func TestWriteBehindSaved(t *testing.T) {
 			store.fail(nil)
 		})
 	}
+}
+
+// TestSettle: settle returns when what was added before is saved, and at once while the store fails.
+func TestSettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &savedLog{durable: newDurable()}
+		w := newWriteBehind(store, 1<<20, slog.New(slog.DiscardHandler))
+		defer w.close()
+		add := func(text string) { w.add("https://"+text+".example", newEntry("", fetched(200, text), 0), nil) }
+		for _, text := range []string{"a", "b", "c"} {
+			add(text)
+			w.settle(t.Context())
+			if all := store.all(); !slices.Contains(all, Digest(text)) {
+				t.Errorf("%s is not saved yet: %v", text, all)
+			}
+		}
+		store.fail(errors.New("full"))
+		add("d")
+		time.Sleep(2 * saveInterval)
+		before := time.Now()
+		w.settle(t.Context())
+		if took := time.Since(before); took > 0 {
+			t.Errorf("it waits %v for a store that fails", took)
+		}
+		store.fail(nil)
+	})
 }

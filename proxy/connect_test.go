@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // eager sends the head of a CONNECT together with what comes first inside it.
@@ -334,6 +336,26 @@ func TestManyStreams(t *testing.T) {
 	}
 }
 
+// An HTTP/2 client may have 100 requests in progress on a connection.
+func TestMaxStreams(t *testing.T) {
+	w := newWorld(t, options{})
+	conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1", NextProtos: []string{"h2"}})
+	defer conn.Close()
+	io.WriteString(conn, http2.ClientPreface)
+	f := http2.NewFramer(conn, conn)
+	if err := f.WriteSettings(); err != nil {
+		t.Fatal(err)
+	}
+	frame, err := f.ReadFrame()
+	settings, ok := frame.(*http2.SettingsFrame)
+	if !ok {
+		t.Fatalf("got %v, %v, want SETTINGS", frame, err)
+	}
+	if n, _ := settings.Value(http2.SettingMaxConcurrentStreams); n != 100 {
+		t.Errorf("%d streams are permitted, want 100", n)
+	}
+}
+
 // A client without SNI, as for addresses, gets the certificate of the host that
 // it named in CONNECT.
 func TestCertificates(t *testing.T) {
@@ -368,7 +390,7 @@ func TestCertificates(t *testing.T) {
 	if a, b := leaf("127.0.0.1"+port, "", 0), leaf("127.0.0.1"+port, "", 0); !a.Equal(b) {
 		t.Error("a certificate was signed anew for the same host")
 	}
-	conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11})
+	conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 	defer conn.Close()
 	if err := conn.Handshake(); err == nil {
 		t.Error("TLS 1.1 was accepted")

@@ -54,6 +54,26 @@ func TestMixedAddresses(t *testing.T) {
 	wantStatus(t, resp, 200)
 }
 
+// A name that changes its address between two lookups gains nothing: the guard judges each address that is dialled,
+// also when the name has been permitted before.
+func TestChangedAddress(t *testing.T) {
+	w := newWorld(t, options{})
+	at := func(addr string) { changing.Store(&addr) }
+	defer changing.Store(nil)
+	for _, origin := range []string{w.http, w.https} {
+		url := strings.Replace(origin, "127.0.0.1", "changing.example.com", 1) + "/"
+		at("127.0.0.1")
+		resp, _ := w.get(url)
+		wantStatus(t, resp, 200)
+		w.closeKept(t) // else no name is looked up
+		at("169.254.169.254")
+		resp, _ = w.get(url)
+		wantStatus(t, resp, 403)
+		wantHeader(t, resp, proxyStatus, "robotsgate;error=destination_ip_prohibited")
+	}
+	wantArrived(t, w, "GET /", "GET /")
+}
+
 // A robots.txt that redirects inward is unreachable, and what it leads to is
 // never asked. Here that is the admin listener, on the same loopback that the
 // operator permits.

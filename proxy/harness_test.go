@@ -49,6 +49,9 @@ var names = map[string][]string{
 	"mixed.example.com.":         {"10.9.9.9", "127.0.0.1"},
 }
 
+// changing is the address of changing.example.com, which a test may change between two lookups.
+var changing atomic.Pointer[string]
+
 // lookupsFail makes all lookups fail because there is no file descriptor for them.
 var lookupsFail atomic.Bool
 
@@ -89,6 +92,9 @@ func resolve(conn net.Conn) {
 	msg.Header = dnsmessage.Header{ID: msg.ID, Response: true, RecursionAvailable: true}
 	msg.Additionals = nil
 	addrs, known := names[q.Name.String()]
+	if now := changing.Load(); now != nil && q.Name.String() == "changing.example.com." {
+		addrs, known = []string{*now}, true
+	}
 	if !known {
 		msg.RCode = dnsmessage.RCodeNameError
 	}

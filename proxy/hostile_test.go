@@ -14,6 +14,24 @@ import (
 	"robotsgate/policy/glob"
 )
 
+// Of the body of a refused request 16 MiB are read, and no more is waited for.
+func TestLongRefusedUpload(t *testing.T) {
+	w := newWorld(t, options{gate: func(o *Options) { o.Limits.HeaderTimeout = time.Hour }})
+	for _, length := range []int{16 << 20, 1 << 30} {
+		conn := w.dial()
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(patience))
+		fmt.Fprintf(conn, "POST %s/private/ HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", w.http, length)
+		if _, err := conn.Write(make([]byte, 16<<20)); err != nil {
+			t.Errorf("of %d bytes: %v", length, err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != 403 || length > 16<<20 && !resp.Close {
+			t.Errorf("after 16 MiB of %d bytes: got %v, %v", length, resp, err)
+		}
+	}
+}
+
 // What is left of a request's body is never the next request.
 func TestRestOfBody(t *testing.T) {
 	w := newWorld(t, options{

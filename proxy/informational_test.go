@@ -21,6 +21,7 @@ func TestInformational(t *testing.T) {
 	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Link", "</style.css>; rel=preload")
 		rw.Header().Set("Robots-Gate-Decision", "forged")
+		rw.Header().Set("Alt-Svc", `h3=":443"`)
 		for range map[string]int{"/": 2, "/endless": 1000}[r.URL.Path] {
 			rw.WriteHeader(http.StatusEarlyHints)
 		}

@@ -40,6 +40,10 @@ func TestTLSToTheGate(t *testing.T) {
 			t.Errorf("reached the origin: %s", line)
 		}
 	}
+	if conn, err := tls.Dial("tcp", w.addr, &tls.Config{RootCAs: w.roots, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}); err == nil {
+		conn.Close()
+		t.Error("TLS 1.1 was accepted")
+	}
 	// It offers only HTTP/1.1.
 	conn, err := tls.Dial("tcp", w.addr, &tls.Config{RootCAs: w.roots, NextProtos: []string{"h2", "http/1.1"}})
 	if err != nil {

@@ -173,6 +173,24 @@ func rawOrigin(t *testing.T, serve func(*net.TCPConn)) (w *world, target string)
 	return newWorld(t, options{gate: unseen, engine: allowHost(t, "127.0.0.1")}), l.Addr().String()
 }
 
+// A tunnel in which neither side sends anything ends after limits.idle_timeout.
+func TestPassthroughIdle(t *testing.T) {
+	w := newWorld(t, options{engine: allowHost(t, "127.0.0.1"), gate: func(o *Options) {
+		unseen(o)
+		o.Limits.IdleTimeout = short
+	}})
+	conn := w.dial()
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
+	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", host(w.https))
+	if resp, err := readHead(conn); err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp, err)
+	}
+	if _, err := io.ReadAll(conn); err != nil {
+		t.Errorf("got %v, want the end", err)
+	}
+}
+
 // Either side may end its half and go on listening.
 func TestPassthroughHalfClose(t *testing.T) {
 	t.Run("client first", func(t *testing.T) {

@@ -7,6 +7,36 @@
 // listener. [Options].Done receives a [Record] of every request.
 package proxy
 
+// Where to change what.
+//
+//	when a request is refused:
+//		decide.go
+//	the status and the text of a refusal:
+//		refusal.go, with pages/refusal.html and pages/refusal.txt; its JSON: document.go
+//	when a response is withheld for what it reserves:
+//		usage.go, and a case of usage_test.go; what becomes of the rest of it: withheld.go
+//	a response header:
+//		a file with its annotator, a row of the table in annotate.go, and docs/annotations.md. Model:
+//		annotate_row_test.go; today's annotators: annotations.go. TestReadmeServing wants it in a response to a file
+//		of internal/demo/pages, once the documentation names it
+//	a response header, from lines of robots.txt:
+//		the same: Group.Records and File.Records of policy/robotstxt/record.go return the lines by name. Unknown
+//		keys are reported by policy/robotstxt/lint/line.go, and misspelt names by
+//		policy/robotstxt/internal/syntax/scanner.go
+//	a page of the gate's own address:
+//		gatepages.go, or Settings.Pages in settings.go for one that another package serves
+//	the settings that the gate recommends for a kind of client:
+//		pages/gate.txt on the page, proxy/internal/client/kind.go in the log
+//	headers that are removed from requests:
+//		rerouting.txt for those that change what a server serves, request.go otherwise
+//	when a request is signed:
+//		sign.go, and a case in sign_test.go; for which crawlers: internal/gate/sign.go
+//	the time-out of a response:
+//		Options.Silence in settings.go, for which there is no key; how it works: stream.go and
+//		proxy/internal/body/idletimer.go
+//	the time-out of an upload:
+//		Limits.IdleTimeout in settings.go; how it works: proxy/internal/body/upload.go
+
 import (
 	"context"
 	"crypto/tls"

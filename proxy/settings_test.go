@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"strings"
 	"testing"
+	"time"
 
 	"robotsgate/policy"
 )
@@ -19,5 +20,16 @@ func TestNewRefuses(t *testing.T) {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("without %s: got the error %v", want, err)
 		}
+	}
+}
+
+// Without a setting, 15 minutes may pass without data from an origin, or without a client that reads.
+func TestDefaultSilence(t *testing.T) {
+	p, err := New(Options{Leaf: func(string) (*tls.Certificate, error) { return nil, nil }, Settings: Settings{Engine: new(policy.Engine), Upstream: new(Transport)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Silence != 15*time.Minute {
+		t.Errorf("got %v, want 15 minutes", p.Silence)
 	}
 }

@@ -35,6 +35,7 @@ func TestUploadStalls(t *testing.T) {
 	w.ways(t, func(t *testing.T, v way) {
 		body, rest := io.Pipe()
 		defer rest.Close()
+		defer time.AfterFunc(patience, func() { rest.Close() }).Stop() // if the gate waits for longer, it gets a whole body
 		go rest.Write([]byte("the beginning"))
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.origin+"/up", body)
 		if err != nil {

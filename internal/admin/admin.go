@@ -2,6 +2,10 @@
 // decisions and the robots.txt of an origin. [New] returns its handler.
 package admin
 
+// Where to change what.
+//
+//	the status page  page
+
 import (
 	"bytes"
 	"encoding/json"

@@ -109,7 +109,7 @@ func refusedLogins(causes []overview.Cause) []Alert {
 func unreachable(outages []policy.Outage, now time.Time) []Alert {
 	a := Alert{
 		Kind: "unreachable", Text: "The robots.txt of these origins is unreachable, so all requests to them are denied:",
-		Do: "Check the network, DNS and the TLS certificate of the origin. The gate tries again by itself. An override decides in the meantime.",
+		Do: "Check the network, DNS and the TLS certificate of the origin. The gate tries again by itself. Until then you can allow a request with an override.",
 	}
 	for _, o := range outages {
 		if o.State == policy.Unreachable && !o.Allow {

@@ -6,6 +6,17 @@
 // [Filter] selects records, and [Summary] counts them.
 package audit
 
+// Where to change what.
+//
+//	what is in a record:
+//		record.go, encode.go and docs/audit.md
+//	how long what is in a record, or in a line about a request, may be:
+//		bounds.go
+//	the overrides that audit suggests:
+//		suggest.go; their form: internal/cli/output/overrides.txt
+//	when checkpoint lines are written:
+//		writer.go
+
 import (
 	"context"
 	"fmt"
@@ -36,6 +47,9 @@ type Options struct {
 	// Evidence says which transparency log the records are of, and which gate writes. Open sets its Files and Witnesses.
 	Evidence evidence.Options
 	Client   *http.Client // sends checkpoints to the witnesses of Evidence
+	// Settle, if not nil, is called before records are written, and returns when the evidence that they name is
+	// kept, or soon.
+	Settle func()
 }
 
 // closeWait is how long Close waits for the last records to be written.
@@ -47,7 +61,7 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 	l := &Log{gate: o.Evidence.Gate, redact: o.RedactQuery, log: log, queue: newQueue()}
 	l.health.log = log
 	l.writer = &writer{
-		log: log, health: &l.health, queue: l.queue, client: o.Client,
+		log: log, health: &l.health, queue: l.queue, client: o.Client, settle: o.Settle,
 		out:    output{path: o.File, stdout: stdout, max: maxFile, keep: o.Keep, log: log},
 		probed: make(chan struct{}), done: make(chan struct{}),
 	}

@@ -37,6 +37,7 @@ type writer struct {
 	status   atomic.Pointer[Status]
 	text     []byte        // memory for lines
 	client   *http.Client  // to witnesses
+	settle   func()        // see Options
 	signed   time.Time     // when a checkpoint was tried last
 	covered  time.Time     // when a checkpoint was written last; zero: not since the start
 	size     int64         // records that the last checkpoint covers
@@ -114,6 +115,9 @@ func (w *writer) flush() {
 	lines := w.queue.take()
 	if len(lines) == 0 {
 		return
+	}
+	if w.settle != nil {
+		w.settle()
 	}
 	if lost, err := w.append(lines); err != nil {
 		w.health.lose(lost, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/configurations"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/replay"
@@ -56,7 +57,7 @@ type dirEvidence struct {
 
 // Configuration returns the text of a kept configuration.
 func (e dirEvidence) Configuration(digest string) ([]byte, error) {
-	return store.ReadConfiguration(e.dir, digest)
+	return configurations.Read(e.dir, digest)
 }
 
 // pastSettings returns the settings in the text of a kept configuration.

@@ -2,6 +2,20 @@
 // the help of each command, output the templates of their reports.
 package cli
 
+// Where to change what.
+//
+//	a command:
+//		a file here, a row in commands.go, its help in help, a heading in docs/commands.md, and a story in
+//		testdata/script
+//	what check, tags, history and audit print for people:
+//		a template in output
+//	which requests have a line on the terminal:
+//		requestlines.go
+//	what doctor checks of a directory of keys:
+//		doctor_signing.go
+//	what doctor recommends for a client:
+//		doctor_clients.go and doctor_browsers.go
+
 import (
 	"errors"
 	"fmt"

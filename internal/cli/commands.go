@@ -57,6 +57,9 @@ type Help struct {
 //go:embed help/*.txt
 var texts embed.FS
 
+// attemptCommand is a command for processes of doctor --confine. It is in no help.
+const attemptCommand = "confine-attempt"
+
 // Main runs the command of the process's arguments and ends the process.
 func Main() {
 	if confine.IsStub(os.Args) {

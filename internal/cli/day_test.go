@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/configurations"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/keyfile"
@@ -154,7 +155,7 @@ type day struct {
 	store  *store.Disk
 	engine *policy.Engine
 	log    *audit.Log
-	kept   *store.Configurations
+	kept   *configurations.Store
 	digest string
 	key    *keyfile.Key
 	rand   *rand.Rand
@@ -219,7 +220,7 @@ func (d *day) request(engine *policy.Engine, digest string, at ...int) {
 // live serves from midnight to midnight. The gate restarts once, and its configuration
 // changes once.
 func (d *day) live() {
-	d.kept = store.OpenConfigurations(d.dir, time.Hour, slog.New(slog.DiscardHandler))
+	d.kept = configurations.Open(d.dir, time.Hour, slog.New(slog.DiscardHandler))
 	defer d.kept.Close()
 	start := time.Now()
 	open := func(text string) {

@@ -22,7 +22,7 @@ import (
 type Doctor struct {
 	Configured
 	JSON    bool     `help:"Print JSON."`
-	Confine bool     `help:"Try to get out of run --confine in every way that is known, and report each."`
+	Confine bool     `help:"Try to get out of run --confine in the ways that differ from machine to machine, and report each."`
 	Clients []string `arg:"" optional:"" name:"CLIENT" help:"Check only these: curl, wget, wget2, requests, scrapy, node, npm, pnpm, yarn, java, go, or a browser: chromium, firefox, playwright, puppeteer, selenium."`
 }
 
@@ -109,7 +109,10 @@ func (d *Doctor) Run(ctx context.Context, s Streams) error {
 	if d.JSON {
 		return encodeFindings(s, findings)
 	}
-	return printFindings(s, findings)
+	if err := printFindings(s, findings, map[verdict]string{passed: "ok", failed: "no", unknown: "--"}); err != nil {
+		return err
+	}
+	return statusOf(findings)
 }
 
 // encodeFindings prints the findings as JSON.
@@ -131,19 +134,16 @@ func encodeFindings(s Streams, findings []finding) error {
 	return statusOf(findings)
 }
 
-// printFindings prints the findings in columns.
-func printFindings(s Streams, findings []finding) error {
+// printFindings prints the findings in columns, with a word for each verdict.
+func printFindings(s Streams, findings []finding, words map[verdict]string) error {
 	out := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
-		fmt.Fprintf(out, "%s\t%s\t%s\n", f.subject, f.verdict, f.text)
+		fmt.Fprintf(out, "%s\t%s\t%s\n", f.subject, words[f.verdict], f.text)
 		for _, line := range f.advice {
 			fmt.Fprintf(out, "\t\t%s\n", line)
 		}
 	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	return statusOf(findings)
+	return out.Flush()
 }
 
 func anyFailed(findings []finding) bool {

@@ -9,9 +9,6 @@ import (
 	"robotsgate/internal/confine"
 )
 
-// attemptCommand is a command for processes of doctor --confine on Linux.
-const attemptCommand = "confine-attempt"
-
 func attempt([]string, Streams) error { return errors.New(attemptCommand + ": on Linux only") }
 
 // tryConfinement says what run --confine says on this system.

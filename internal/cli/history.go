@@ -43,7 +43,7 @@ func (h *History) Run(s Streams) error {
 	}
 	defer reader.Close()
 	host, _ := policy.SplitPort(target.Host)
-	kept, err := reader.Origins(host)
+	kept, err := reader.HostOrigins(host)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (o Configured) openEvidence(c *gate.Config) (reader *store.Reader, dir stri
 	if dir, err = gate.DataDir(c); err != nil {
 		return nil, "", err
 	}
-	reader, err = store.Read(dir)
+	reader, err = store.Read(dir, c.Robots.Keep)
 	if errors.Is(err, fs.ErrNotExist) {
 		hint := "name the gate's configuration with -c"
 		if o.Config != "" {
@@ -133,8 +133,8 @@ func (h *History) names(t policy.Target, origin string) bool {
 type originHistory struct {
 	*History
 	origin  string
-	answers []store.Answer
-	tdmrep  []store.Answer // to requests for tdmrep.json
+	answers []policy.Answer
+	tdmrep  []policy.Answer // to requests for tdmrep.json
 	reader  *store.Reader
 	config  *gate.Config
 	rules   policy.Robots
@@ -178,7 +178,7 @@ func (c clients) String() string {
 	return fmt.Sprintf("crawlers: %s (%s)", name, token)
 }
 
-func (p *originHistory) row(a store.Answer, rules *policy.Robots) answerRow {
+func (p *originHistory) row(a policy.Answer, rules *policy.Robots) answerRow {
 	s := a.Snapshot
 	r := answerRow{From: a.From.UTC(), To: a.To.UTC(), clients: clientsOf(a.Crawlers, a.Slot), State: rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error, By: s.By}
 	if s.Looped {
@@ -195,7 +195,7 @@ func (p *originHistory) row(a store.Answer, rules *policy.Robots) answerRow {
 	case errors.Is(err, fs.ErrNotExist):
 		r.Error = "the file is not kept any more"
 	default:
-		r.Error = "the file " + err.Error()
+		r.Error = "the file: " + err.Error()
 	}
 	return r
 }

@@ -9,7 +9,6 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/history"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -52,7 +51,7 @@ const maxChanged = 100
 func (p *originHistory) changes(paths []string) []changeRow {
 	all := []changeRow{}
 	for _, crawlers := range []bool{false, true} {
-		answers := slices.DeleteFunc(slices.Clone(p.answers), func(a store.Answer) bool { return a.Crawlers != crawlers })
+		answers := slices.DeleteFunc(slices.Clone(p.answers), func(a policy.Answer) bool { return a.Crawlers != crawlers })
 		reported := map[[2]phase]bool{} // changes that hold for all crawlers
 		for _, slot := range p.bound(answers) {
 			phases := phasesOf(answers, slot, &p.rules, time.Now())
@@ -74,7 +73,7 @@ func (p *originHistory) changes(paths []string) []changeRow {
 
 // bound returns the slots of the crawlers that answers have bound, as far as they are asked for.
 // The first is "", for all.
-func (p *originHistory) bound(answers []store.Answer) []string {
+func (p *originHistory) bound(answers []policy.Answer) []string {
 	tokens, asked := p.asked()
 	all := []string{""}
 	for _, a := range answers {

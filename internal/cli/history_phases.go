@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"robotsgate/internal/history"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -27,8 +26,8 @@ const stateRules policy.State = "rules"
 
 // phasesOf returns the phases for the crawler with a slot, "" for crawlers to which no answer
 // is bound, the oldest first.
-func phasesOf(answers []store.Answer, slot string, rules *policy.Robots, now time.Time) (all []phase) {
-	answers = slices.DeleteFunc(slices.Clone(answers), func(a store.Answer) bool { return a.Slot != "" && a.Slot != slot })
+func phasesOf(answers []policy.Answer, slot string, rules *policy.Robots, now time.Time) (all []phase) {
+	answers = slices.DeleteFunc(slices.Clone(answers), func(a policy.Answer) bool { return a.Slot != "" && a.Slot != slot })
 	var times []time.Time // at which other rules may come into force
 	for _, a := range answers {
 		copied := a.Snapshot.Fetched
@@ -48,8 +47,8 @@ func phasesOf(answers []store.Answer, slot string, rules *policy.Robots, now tim
 
 // phaseAt returns the rules in force at a time, by answers to all clients and to one crawler.
 // It is not ok if there is no answer of that time.
-func phaseAt(answers []store.Answer, rules *policy.Robots, at time.Time) (v phase, ok bool) {
-	var last, good, own, ownGood *store.Answer // to all or to the crawler, without and with rules
+func phaseAt(answers []policy.Answer, rules *policy.Robots, at time.Time) (v phase, ok bool) {
+	var last, good, own, ownGood *policy.Answer // to all or to the crawler, without and with rules
 	for i := range answers {
 		a := &answers[i]
 		switch hasRules := a.Snapshot.SHA256 != ""; {

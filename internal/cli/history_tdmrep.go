@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"robotsgate/internal/history"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/usage"
 )
@@ -57,7 +56,7 @@ func (p *originHistory) tdmrepRows() (rows []answerRow) {
 // configured crawlers.
 func (p *originHistory) tdmrepChanges(paths []string) (all []tdmrepChange) {
 	for _, crawlers := range []bool{false, true} {
-		answers := slices.DeleteFunc(slices.Clone(p.tdmrep), func(a store.Answer) bool { return a.Crawlers != crawlers })
+		answers := slices.DeleteFunc(slices.Clone(p.tdmrep), func(a policy.Answer) bool { return a.Crawlers != crawlers })
 		slots := []string{""}
 		for _, a := range answers {
 			if !slices.Contains(slots, a.Slot) {

@@ -103,7 +103,7 @@ func gateFiles(c *gate.Config, g *gate.Gate) (readOnly, hidden []string) {
 	readOnly = []string{dir} // as a whole: the gate replaces some of its files
 	if usedBy(dir) {
 		readOnly = nil
-		for _, name := range []string{"snapshots", "snapshots.db", "configurations", "gate-id"} {
+		for _, name := range []string{"snapshots", "configurations", "gate-id"} {
 			readOnly = append(readOnly, filepath.Join(dir, name))
 		}
 	}

@@ -69,8 +69,6 @@ func serve(l net.Listener, handle func(net.Conn)) {
 	}
 }
 
-const acceptPause = 20 * time.Millisecond
-
 // destinations are those of Options.Reach, by the address at which the command finds them.
 type destinations map[netip.AddrPort]Reach
 

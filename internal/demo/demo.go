@@ -2,6 +2,11 @@
 // network: [Site] answers requests within the process.
 package demo
 
+// Where to change what.
+//
+//	a page of the site  a file in pages, in the folder of its host, and a link to it in
+//	                    pages/shop.example/index.html
+
 import (
 	_ "embed"
 	"net"

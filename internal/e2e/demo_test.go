@@ -90,7 +90,7 @@ func TestDemoChromium(t *testing.T) {
 	}
 }
 
-// TestDemoHeadless runs README.md's line for a page in Chromium, which ignores the proxy variables on a
+// TestDemoHeadless runs docs/clients.md's line for a page in Chromium, which ignores the proxy variables on a
 // desktop with settings of its own.
 func TestDemoHeadless(t *testing.T) {
 	gatetest.Long(t)
@@ -98,9 +98,9 @@ func TestDemoHeadless(t *testing.T) {
 	if _, err := exec.LookPath("chromium"); err != nil {
 		gatetest.Missing(t, "chromium is not installed: Debian's package chromium has it")
 	}
-	line := regexp.MustCompile(`(?m)^(robotsgate demo -- sh -c 'chromium) (.*?) +# root needs (--no-sandbox)$`).FindStringSubmatch(gatetest.Read(t, "../../README.md"))
+	line := regexp.MustCompile(`(?m)^(robotsgate demo -- sh -c 'chromium) (.*?) +# root needs (--no-sandbox)$`).FindStringSubmatch(gatetest.Read(t, "../../docs/clients.md"))
 	if line == nil {
-		t.Fatal("README.md has no line for Chromium")
+		t.Fatal("docs/clients.md has no line for Chromium")
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", line[1]+" "+line[3]+" "+line[2])
 	var errs bytes.Buffer
@@ -110,18 +110,18 @@ func TestDemoHeadless(t *testing.T) {
 	}
 }
 
-// TestDemoScrapy crawls the catalogue over https with README.md's spider and command.
+// TestDemoScrapy crawls the catalogue over https with docs/clients.md's spider and command.
 func TestDemoScrapy(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
 	if _, err := exec.LookPath("scrapy"); err != nil {
 		gatetest.Missing(t, "scrapy is not installed: Debian's package python3-scrapy has it")
 	}
-	readme, dir := gatetest.Read(t, "../../README.md"), t.TempDir()
-	spider := regexp.MustCompile("(?ms)Save this as\\s`(\\w+\\.py)`\\sto\\scrawl the catalogue with Scrapy:\n\n```python\n(.*?)^```").FindStringSubmatch(readme)
-	command := regexp.MustCompile(`(?m)^(robotsgate demo -- scrapy .*?) +# (.*)$`).FindStringSubmatch(readme)
+	page, dir := gatetest.Read(t, "../../docs/clients.md"), t.TempDir()
+	spider := regexp.MustCompile("(?ms)Save this as\\s`(\\w+\\.py)`\\sto\\scrawl the catalogue with Scrapy:\n\n```python\n(.*?)^```").FindStringSubmatch(page)
+	command := regexp.MustCompile(`(?m)^(robotsgate demo -- scrapy .*?) +# (.*)$`).FindStringSubmatch(page)
 	if spider == nil || command == nil {
-		t.Fatal("README.md does not show a spider and its command")
+		t.Fatal("docs/clients.md does not show a spider and its command")
 	}
 	gatetest.Write(t, filepath.Join(dir, spider[1]), spider[2])
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", command[1])
@@ -131,7 +131,7 @@ func TestDemoScrapy(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &errs)
 	}
 	if want := "robotsgate: " + command[2] + "\n"; !strings.HasPrefix(errs.String(), want+"robotsgate: denied: GET https://shop.example/catalogue/") {
-		t.Errorf("it printed\n%s\nREADME.md says\n%s", &errs, want)
+		t.Errorf("it printed\n%s\ndocs/clients.md says\n%s", &errs, want)
 	}
 	titles := strings.Split(gatetest.Read(t, filepath.Join(dir, "titles.csv")), "\r\n")
 	if len(titles) != 1+1+180+1 || titles[0] != "title" || titles[1] != "Catalogue" || titles[len(titles)-1] != "" {

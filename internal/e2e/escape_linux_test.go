@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -16,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/internal/confine/attempts"
+	"robotsgate/internal/e2e/escapes"
 )
 
 // escapeUsers are the users that make the attempts.
@@ -40,7 +39,7 @@ func TestEscapesOutside(t *testing.T) {
 				case r.Skipped != "":
 					t.Errorf("%s was not tried: %s", r.Name, r.Skipped)
 				case !r.Out:
-					t.Errorf("%s did not reach its target: %s", r.Name, r.Error)
+					t.Errorf("%s did not reach its target: %s", r.Name, r.Seen)
 				default:
 					cases, kinds[r.Name] = cases+1, true
 				}
@@ -80,7 +79,7 @@ func TestEscapesConfined(t *testing.T) {
 }
 
 // tryEscapes makes the attempts as a user, in namespaces of its own, which the targets may change.
-func tryEscapes(t *testing.T, uid int, flags ...string) []attempts.Result {
+func tryEscapes(t *testing.T, uid int, flags ...string) []escapes.Result {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Fatal("this test needs root: it makes namespaces, and programs with privileges")
@@ -94,19 +93,20 @@ func tryEscapes(t *testing.T, uid int, flags ...string) []attempts.Result {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	program, err := exec.LookPath("robotsgate")
-	if err != nil {
-		t.Fatal(err)
+	for _, program := range []string{"robotsgate", "attempt"} {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, program), data, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	data, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program = filepath.Join(dir, "robotsgate")
-	if err := os.WriteFile(program, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("escapes", append([]string{program, strconv.Itoa(uid)}, flags...)...)
+	cmd := exec.Command("escapes", append([]string{dir, strconv.Itoa(uid)}, flags...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -114,16 +114,16 @@ func tryEscapes(t *testing.T, uid int, flags ...string) []attempts.Result {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &stderr)
 	}
-	var results []attempts.Result
+	var results []escapes.Result
 	if err := json.Unmarshal(out, &results); err != nil {
 		t.Fatal(err)
 	}
 	return results
 }
 
-// escapes is the program escapes PROGRAM UID [FLAG…]. With flags the attempts run behind
-// PROGRAM run FLAG….
-func escapes() {
+// escapeAll is the program escapes DIR UID [FLAG…], which makes all attempts with the programs in DIR. With flags they
+// run behind robotsgate run FLAG….
+func escapeAll() {
 	results, err := escape(os.Args[1], os.Args[2], os.Args[3:])
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(results)
@@ -134,7 +134,15 @@ func escapes() {
 	}
 }
 
-func escape(program, user string, flags []string) ([]attempts.Result, error) {
+// attempt is the program that makes one attempt, or is a process outside.
+func attempt() {
+	if err := escapes.Main(os.Args[1:], os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func escape(dir, user string, flags []string) ([]escapes.Result, error) {
 	for _, line := range []string{
 		"link set lo up",
 		"link add veth0 type veth peer name veth1",
@@ -159,7 +167,7 @@ func escape(program, user string, flags []string) ([]attempts.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	outside, err := attempts.Start(attempts.Options{Self: []string{program, "confine-attempt"}, UID: uid, Prepare: true})
+	outside, err := escapes.Start([]string{filepath.Join(dir, "attempt")}, uid)
 	if err != nil {
 		return nil, err
 	}
@@ -170,9 +178,9 @@ func escape(program, user string, flags []string) ([]attempts.Result, error) {
 		if err := os.WriteFile(config, []byte(outside.Config()), 0o644); err != nil {
 			return nil, err
 		}
-		confine = append([]string{program, "run", "-c", config, "--ports", outside.Ports()}, append(flags, "--")...)
+		confine = append([]string{filepath.Join(dir, "robotsgate"), "run", "-c", config, "--ports", outside.Ports()}, append(flags, "--")...)
 	}
-	return outside.Try(context.Background(), confine, os.Environ(), os.Stderr)
+	return outside.Try(confine, os.Stderr)
 }
 
 // TestConfinedStreams has standard streams by which the command could get out: a TCP connection, which

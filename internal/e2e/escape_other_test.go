@@ -2,5 +2,6 @@
 
 package e2e
 
-// escapes is a program for Linux only.
-func escapes() {}
+// These programs are for Linux only.
+func escapeAll() {}
+func attempt()   {}

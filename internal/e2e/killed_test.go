@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -169,4 +171,111 @@ func TestSoakKilled(t *testing.T) {
 		info, err := os.Stat(file)
 		t.Errorf("a killed gate has left %s: %v, %v", file, info, err)
 	}
+}
+
+// manyOrigins is a server that is another origin at each address of loopback.
+type manyOrigins struct {
+	port string
+
+	mu      sync.Mutex
+	fetches map[string]int // of robots.txt, by host
+}
+
+func newManyOrigins(t *testing.T) *manyOrigins {
+	t.Helper()
+	l, err := net.Listen("tcp4", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &manyOrigins{fetches: map[string]int{}}
+	_, o.port, _ = net.SplitHostPort(l.Addr().String())
+	s := &http.Server{Handler: o}
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	return o
+}
+
+func (o *manyOrigins) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/robots.txt" {
+		o.mu.Lock()
+		o.fetches[r.Host]++
+		o.mu.Unlock()
+		fmt.Fprintf(w, "# %s\nUser-agent: *\nDisallow: /private/\n", r.Host)
+	}
+}
+
+func (o *manyOrigins) host(n int) string {
+	return fmt.Sprintf("127.%d.%d.%d:%s", 1+n>>16, n>>8&255, n&255, o.port)
+}
+
+// TestSoakKilledCrawl: a gate that is killed again and again in a crawl has the evidence for every record that it has
+// written, and the answers that it had a second before.
+func TestSoakKilledCrawl(t *testing.T) {
+	random := gatetest.Random(t)
+	g, o := newLoggedGate(t, ""), newManyOrigins(t)
+	next := 0
+	var known []int // origins that were visited more than a second before a kill
+	for range gatetest.Size(3, 50) {
+		g.start()
+		known = append(known, g.crawl(o, &next, time.Duration(200+random.IntN(1500))*time.Millisecond)...)
+	}
+	g.start()
+	client := gatetest.Client(t, g.Proxy)
+	for _, n := range known {
+		resp, err := client.Get("http://" + o.host(n) + "/private/x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusForbidden || o.fetches[o.host(n)] != 1 {
+			t.Errorf("origin %d: got %s, robots.txt was fetched %d times", n, resp.Status, o.fetches[o.host(n)])
+		}
+	}
+	g.end()
+	if strings.Contains(g.errs.String(), "snapshots") {
+		t.Errorf("the gate complains: %s", g.errs)
+	}
+	out := g.robotsgate("audit", "-c", "gate.yaml", "--replay", "audit.jsonl")
+	if want := regexp.MustCompile(`(?m)^decided again: \d+ records the same, 0 differences, evidence gone: 0, no decision: 0$`); !want.MatchString(out) {
+		t.Errorf("audit --replay prints\n%s", out)
+	}
+	t.Logf("%d origins, %d known after their kill; %s", next, len(known), out)
+}
+
+// crawl visits one origin after the other from several clients, and kills the gate after a time. It returns the
+// origins that were visited more than a second before.
+func (g *loggedGate) crawl(o *manyOrigins, next *int, after time.Duration) (known []int) {
+	const clients = 8
+	times := map[int]time.Time{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range clients {
+		client := gatetest.Client(g.t, g.Proxy)
+		all.Go(func() {
+			for {
+				mu.Lock()
+				*next++
+				n := *next
+				mu.Unlock()
+				resp, err := client.Get("http://" + o.host(n) + "/page")
+				if err != nil {
+					return // the gate is gone
+				}
+				resp.Body.Close()
+				mu.Lock()
+				times[n] = time.Now()
+				mu.Unlock()
+			}
+		})
+	}
+	<-time.After(after)
+	killed := time.Now()
+	g.Kill()
+	all.Wait()
+	for n, at := range times {
+		if killed.Sub(at) > time.Second {
+			known = append(known, n)
+		}
+	}
+	return known
 }

@@ -10,7 +10,8 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// TestMain puts programs on the PATH: robotsgate, fetch, which is Go's own HTTP client, and escapes.
+// TestMain puts programs on the PATH: robotsgate, fetch, which is Go's own HTTP client, and those of the attempts to
+// escape.
 func TestMain(m *testing.M) {
 	// The race detector delays the end of each process by a second, so that other threads can
 	// report a race. The tests start hundreds of processes.
@@ -19,7 +20,8 @@ func TestMain(m *testing.M) {
 		"robotsgate": cli.Main,
 		"fetch":      func() { os.Exit(gatetest.Fetch()) },
 		"without":    without,
-		"escapes":    escapes,
+		"escapes":    escapeAll,
+		"attempt":    attempt,
 	})
 }
 

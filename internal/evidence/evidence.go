@@ -8,6 +8,13 @@
 // [Log] makes the lines of one log. [Verifier] checks lines, with the keys of [Keys].
 package evidence
 
+// Where to change what.
+//
+//	checkpoint lines, and where the log goes on after a start:
+//		log.go and resume.go
+//	what audit --verify finds:
+//		verify.go, verify_checkpoint.go and verify_end.go, and a story in testdata/script/audit_verify.txtar
+
 import (
 	"bytes"
 	"encoding/json"

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -65,10 +66,21 @@ func (g *Gate) openAudit(dir string, out io.Writer) (err error) {
 			return err
 		}
 	}
+	o.Settle = g.settle
 	if g.audit, err = audit.Open(o, out, g.log); err != nil {
 		return fmt.Errorf("log.audit: %w; check the path and its permissions", err)
 	}
 	return nil
+}
+
+// settle waits until the snapshots by which requests were decided are kept.
+func (g *Gate) settle() {
+	const longest = 2 * time.Second // for a disk that hangs
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	defer cancel()
+	if engine := g.saving.Load(); engine != nil {
+		engine.Settle(ctx)
+	}
 }
 
 // evidence returns what reads the state of the audit log; nil: there is none.

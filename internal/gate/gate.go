@@ -17,6 +17,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
+	"robotsgate/internal/configurations"
 	"robotsgate/internal/field"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/metrics"
@@ -41,6 +42,7 @@ type Gate struct {
 	disk           *store.Disk  // the store; nil: it is in memory, since another gate uses the folder
 	fleet          *fleet.Fleet // the store, shared with other gates; nil: there is no fleet
 	engine         *policy.Engine
+	saving         atomic.Pointer[policy.Engine] // the first engine; those of reloads share what it saves
 	remembered     *policy.TagCache
 	upstream       *proxy.Transport
 	pacer          *pace.Pacer        // of all configurations
@@ -53,7 +55,7 @@ type Gate struct {
 	audit          *audit.Log
 	lines          *requestlog.Lines        // nil: none
 	auditFails     func() error             // why the audit log can't be written; nil: requests do not depend on it
-	configurations *store.Configurations    // evidence for decisions
+	configurations *configurations.Store    // evidence for decisions
 	mistakes       atomic.Pointer[[]string] // of the configuration that was refused last; nil: it was not refused
 
 	descriptors   *proxy.Descriptors
@@ -125,7 +127,7 @@ func New(c *Config, o Options) (_ *Gate, err error) {
 // openRecords opens the snapshots and the audit log.
 func (g *Gate) openRecords(dir string, out io.Writer) (err error) {
 	c := g.config
-	g.configurations = store.OpenConfigurations(dir, c.Robots.Keep, g.log)
+	g.configurations = configurations.Open(dir, c.Robots.Keep, g.log)
 	if err := g.openStore(dir); err != nil {
 		return err
 	}
@@ -152,6 +154,7 @@ func (g *Gate) wire() (err error) {
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
 		return err
 	}
+	g.saving.Store(g.engine)
 	if g.fleet != nil {
 		g.fleet.Start(g.engine, g.pacer.Recent)
 	}

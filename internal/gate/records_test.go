@@ -297,7 +297,11 @@ func TestParentRepeatsLogin(t *testing.T) {
 			}
 			stop()
 			pages["log"] = log.String()
-			for _, path := range []string{file, filepath.Join(filepath.Dir(file), "snapshots.db")} {
+			kept, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "snapshots", "*.data"))
+			if len(kept) == 0 {
+				t.Fatal("no snapshots are kept")
+			}
+			for _, path := range append(kept, file) {
 				data, err := os.ReadFile(path)
 				if err != nil {
 					t.Fatal(err)

@@ -40,6 +40,17 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestCompareBounded: 20,000 paths are compared for one change.
+func TestCompareBounded(t *testing.T) {
+	paths := make([]string, 25_000)
+	for i := range paths {
+		paths[i] = fmt.Sprintf("/%d", i)
+	}
+	if n := len(Compare(parse(""), parse("User-agent: *\nDisallow: /\n"), nil, paths)); n != 20_000 {
+		t.Errorf("%d paths are decided differently, want 20,000", n)
+	}
+}
+
 // TestDiff: a diff is bounded, and safe for a terminal.
 func TestDiff(t *testing.T) {
 	lines, more := Diff("a", "x\r\nold \x1b[2J\n", "b", "x\nnew\n")

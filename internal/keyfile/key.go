@@ -4,6 +4,15 @@
 // Start with [Load]. A private key leaves the package only as signatures.
 package keyfile
 
+// Where to change what.
+//
+//	which key files are accepted, and the messages about others:
+//		parse.go for the contents, load.go for the file, and a vector in testdata
+//	the directory of keys, and its header lines:
+//		directory.go; as a page of the gate's own address: internal/gate/directory.go
+//	what doctor checks of a directory:
+//		verify.go
+
 import (
 	"crypto/ed25519"
 	"crypto/sha256"

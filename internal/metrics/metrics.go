@@ -2,6 +2,10 @@
 // client can choose.
 package metrics
 
+// Where to change what.
+//
+//	a metric  a file here, docs/admin.md and deploy/grafana.json
+
 import (
 	"net/http"
 	"time"

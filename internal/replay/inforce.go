@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
 
@@ -44,7 +43,7 @@ func statusOf(s *policy.Snapshot) string {
 }
 
 // inHistory describes the answer that a history has for a time.
-func inHistory(history []store.Answer, at time.Time) string {
+func inHistory(history []policy.Answer, at time.Time) string {
 	what := "it has none of that time"
 	for _, a := range history {
 		if !at.Before(a.From) && (a.To.IsZero() || !at.After(a.To)) {
@@ -56,7 +55,7 @@ func inHistory(history []store.Answer, at time.Time) string {
 
 // answered looks for a snapshot in a history. Until is when another had replaced it, if that
 // was before the decision.
-func (p *Replayer) answered(history []store.Answer, s *policy.Snapshot, c *policy.Config, past policy.PastRequest) (found bool, until time.Time) {
+func (p *Replayer) answered(history []policy.Answer, s *policy.Snapshot, c *policy.Config, past policy.PastRequest) (found bool, until time.Time) {
 	// A decision uses the latest answer that has been read. The next one is in force from the
 	// start of its fetch, and used after the end.
 	late := 2*c.Robots.Timeout + 5*time.Second

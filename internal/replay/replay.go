@@ -14,7 +14,6 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/escape"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/usage"
@@ -23,12 +22,12 @@ import (
 // Evidence is what records name. The data_dir of a gate has it, and so has a bundle that was made from one.
 type Evidence interface {
 	// Configuration returns the text of the configuration with a SHA-256. The error is fs.ErrNotExist if
-	// it is not kept, and store.ErrChanged if it does not match its name.
+	// it is not kept, and policy.ErrChanged if it does not match its name.
 	Configuration(digest string) ([]byte, error)
 	// History returns the answers of an origin to requests for its robots.txt, the oldest first.
-	History(origin string) ([]store.Answer, error)
+	History(origin string) ([]policy.Answer, error)
 	// TDMRepHistory returns those to requests for its tdmrep.json.
-	TDMRepHistory(origin string) ([]store.Answer, error)
+	TDMRepHistory(origin string) ([]policy.Answer, error)
 	// Body returns the file with a SHA-256, with the errors of Configuration.
 	Body(digest string) (string, error)
 }
@@ -67,8 +66,8 @@ func (o Outcome) Changed() bool {
 // A Replayer decides records again. It is for one goroutine.
 type Replayer struct {
 	configuration func(digest string) (*policy.Config, error)
-	history       func(origin string) ([]store.Answer, error)
-	tdmHistory    func(origin string) ([]store.Answer, error)
+	history       func(origin string) ([]policy.Answer, error)
+	tdmHistory    func(origin string) ([]policy.Answer, error)
 	body          func(digest string) (string, error)
 
 	rules     func(fileKey) (*robotstxt.File, error)
@@ -221,7 +220,7 @@ func outcome(err error, gone, changed Outcome) Outcome {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return gone
-	case errors.Is(err, store.ErrChanged):
+	case errors.Is(err, policy.ErrChanged):
 		return changed
 	}
 	return Unreadable

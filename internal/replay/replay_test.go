@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -21,9 +20,9 @@ const text = "User-agent: *\nDisallow: /private/\n"
 // kept is evidence that is kept.
 type kept struct {
 	config  policy.Config
-	history []store.Answer // of robots.txt
-	origin  string         // of the history; empty: any
-	tdmrep  []store.Answer // the history of tdmrep.json
+	history []policy.Answer // of robots.txt
+	origin  string          // of the history; empty: any
+	tdmrep  []policy.Answer // the history of tdmrep.json
 	bodies  map[string]string
 	err     error // of configurations
 }
@@ -35,14 +34,14 @@ func (s *kept) Configuration(digest string) ([]byte, error) {
 	return nil, s.err
 }
 
-func (s *kept) History(origin string) ([]store.Answer, error) {
+func (s *kept) History(origin string) ([]policy.Answer, error) {
 	if s.origin != "" && s.origin != origin {
 		return nil, nil
 	}
 	return s.history, nil
 }
 
-func (s *kept) TDMRepHistory(string) ([]store.Answer, error) { return s.tdmrep, nil }
+func (s *kept) TDMRepHistory(string) ([]policy.Answer, error) { return s.tdmrep, nil }
 
 func (s *kept) Body(digest string) (string, error) {
 	body, ok := s.bodies[digest]
@@ -50,7 +49,7 @@ func (s *kept) Body(digest string) (string, error) {
 	case !ok:
 		return "", fs.ErrNotExist
 	case policy.Digest(body) != digest:
-		return "", fmt.Errorf("%s: %w", digest, store.ErrChanged)
+		return "", fmt.Errorf("%s: %w", digest, policy.ErrChanged)
 	}
 	return body, nil
 }
@@ -77,7 +76,7 @@ func one() (*kept, *audit.Record) {
 	snapshot := good(text, noon)
 	later := *snapshot
 	later.Fetched = noon.Add(30 * time.Minute)
-	s.history = []store.Answer{{From: noon, To: noon.Add(40 * time.Minute), Snapshot: &later}}
+	s.history = []policy.Answer{{From: noon, To: noon.Add(40 * time.Minute), Snapshot: &later}}
 	target, _ := policy.ParseURL("http://a.example/private/x?q=1")
 	d, ok := s.config.Replay(policy.PastRequest{
 		Target: target, Crawler: news, Tokens: news.Tokens, Asked: noon.Add(time.Minute), Judged: noon.Add(time.Minute), Answer: snapshot, Good: snapshot,
@@ -109,7 +108,7 @@ func TestReplay(t *testing.T) {
 		{"no decision", func(_ *kept, r *audit.Record) { r.Decision = "" }, NoDecision, ""},
 		{"redacted", func(_ *kept, r *audit.Record) { r.Redacted = true }, Redacted, "query"},
 		{"no configuration", func(_ *kept, r *audit.Record) { r.Config = "" }, NoConfiguration, ""},
-		{"a changed configuration", func(s *kept, _ *audit.Record) { s.err = store.ErrChanged }, BadConfiguration, ""},
+		{"a changed configuration", func(s *kept, _ *audit.Record) { s.err = policy.ErrChanged }, BadConfiguration, ""},
 		{"a configuration that can't be read", func(s *kept, _ *audit.Record) { s.err = errors.New("no") }, Unreadable, ""},
 		{"no snapshot", func(s *kept, _ *audit.Record) { clear(s.bodies) }, NoSnapshot, policy.Digest(text)},
 		{"a changed snapshot", func(s *kept, _ *audit.Record) { s.bodies[policy.Digest(text)] = "x" }, BadSnapshot, ""},
@@ -224,7 +223,7 @@ func TestCutTexts(t *testing.T) {
 	long := "/private/" + strings.Repeat("x", 2000)
 	body := "User-agent: *\nDisallow: " + long + "\n"
 	answer := good(body, noon)
-	s.bodies, s.history = map[string]string{answer.SHA256: body}, []store.Answer{{From: noon, Snapshot: answer}}
+	s.bodies, s.history = map[string]string{answer.SHA256: body}, []policy.Answer{{From: noon, Snapshot: answer}}
 	r.Path, r.Rule, r.Robots.SHA256 = long, "Disallow: "+long, answer.SHA256
 	bounded := *r
 	bounded.Bound()
@@ -289,7 +288,7 @@ func TestWithoutRules(t *testing.T) {
 			s.history = nil
 			for _, kept := range []*policy.Snapshot{test.answer, test.good} {
 				if kept != nil {
-					s.history = append(s.history, store.Answer{From: kept.Fetched, Snapshot: kept})
+					s.history = append(s.history, policy.Answer{From: kept.Fetched, Snapshot: kept})
 				}
 			}
 			target, _ := policy.ParseURL("http://a.example/private/x")

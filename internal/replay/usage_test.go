@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/usage"
@@ -27,8 +26,8 @@ func stated(t *testing.T, path string) (*kept, *audit.Record) {
 	news.Purposes = []usage.Purpose{usage.TrainAI}
 	s.bodies = map[string]string{policy.Digest(robotsUsage): robotsUsage, policy.Digest(tdmrep): tdmrep}
 	robots := good(robotsUsage, noon)
-	s.history = []store.Answer{{Crawlers: true, From: noon, Snapshot: robots}}
-	s.tdmrep = []store.Answer{{Crawlers: true, From: noon.Add(time.Minute), Snapshot: good(tdmrep, noon.Add(30*time.Minute))}}
+	s.history = []policy.Answer{{Crawlers: true, From: noon, Snapshot: robots}}
+	s.tdmrep = []policy.Answer{{Crawlers: true, From: noon.Add(time.Minute), Snapshot: good(tdmrep, noon.Add(30*time.Minute))}}
 	file, err := usage.ParseTDMRep([]byte(tdmrep))
 	if err != nil {
 		t.Fatal(err)

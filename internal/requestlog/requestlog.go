@@ -1,6 +1,11 @@
 // Package requestlog writes a line for each request that is over, to a terminal or to the log.
 package requestlog
 
+// Where to change what.
+//
+//	the form of a line     forms.go
+//	the kinds of refusals  proxy/record.go
+
 import (
 	"sync"
 	"sync/atomic"

@@ -85,36 +85,41 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestFlood: requests do not wait for a terminal that is stopped, and the lines that do
+// TestFlood: requests do not wait for a terminal or a log that is stopped, and the lines that do
 // not fit are counted.
 func TestFlood(t *testing.T) {
-	const flood, max = 1000, 50
-	stopped, going := make(chan int), make(chan struct{})
-	shown, more := 0, 0
-	print := func(lines []line, left int) {
-		stopped <- len(lines)
-		<-going
-		shown, more = shown+len(lines), more+left
-	}
-	l := New(Form{print: print, max: max}, false)
-	l.Use(Refused)
-	l.Add(&proxy.Record{Decision: &policy.Decision{Allow: true}}) // not refused
-	l.Add(deniedRecord(true))
-	if n := <-stopped; n != 1 {
-		t.Errorf("%d lines for one refusal", n)
-	}
-	for range flood {
-		l.Add(deniedRecord(true))
-	}
-	go func() {
-		for range stopped {
+	for _, test := range []struct {
+		form Form
+		max  int // as docs/limits.md says
+	}{{ForScreen(&Screen{}), 100}, {ForLog(slog.DiscardHandler), 1000}} {
+		const flood = 2000
+		stopped, going := make(chan int), make(chan struct{})
+		shown, more := 0, 0
+		test.form.print = func(lines []line, left int) {
+			stopped <- len(lines)
+			<-going
+			shown, more = shown+len(lines), more+left
 		}
-	}()
-	close(going)
-	l.Close()
-	close(stopped)
-	if shown != 1+max || more != flood-max {
-		t.Errorf("%d lines and %d more, want %d and %d", shown, more, 1+max, flood-max)
+		l := New(test.form, false)
+		l.Use(Refused)
+		l.Add(&proxy.Record{Decision: &policy.Decision{Allow: true}}) // not refused
+		l.Add(deniedRecord(true))
+		if n := <-stopped; n != 1 {
+			t.Errorf("%d lines for one refusal", n)
+		}
+		for range flood {
+			l.Add(deniedRecord(true))
+		}
+		go func() {
+			for range stopped {
+			}
+		}()
+		close(going)
+		l.Close()
+		close(stopped)
+		if shown != 1+test.max || more != flood-test.max {
+			t.Errorf("%d lines and %d more, want %d and %d", shown, more, 1+test.max, flood-test.max)
+		}
 	}
 }
 

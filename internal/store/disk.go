@@ -1,109 +1,130 @@
 // Package store keeps records of origins' robots.txt beyond the life of
 // the process.
 //
-// [Open] returns a [Disk], which is a policy.Store in a folder. [Read] reads the folder
+// [Open] returns a [Disk], which is a policy.Store and a policy.Archive in a folder. [Read] reads the folder
 // while a gate uses it. A [Memory] is for a process without a folder.
 //
-// On disk there are two things: bodies as files that never change, named by their
-// SHA-256, so that equal files are kept once and evidence can be read while a
-// gate runs; and an index of records by key, which one process uses at a time.
-//
-// The index has the last answers of each origin, and the answers that they have
-// superseded ([Answer]), which stay as evidence. It counts how many of
-// its rows name a body: the body is removed with the last of them.
+// On disk there are segments: data files, to which one process appends, and an index file for each. What is no longer
+// needed stays in them until the rest of a segment is moved to the end, and its files are removed. An index in memory
+// knows where everything is.
 package store
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
-	"iter"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"time"
 
-	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
+	"github.com/gofrs/flock"
 
 	"robotsgate/policy"
 )
 
-const (
-	indexFile = "snapshots.db"
-	bodiesDir = "snapshots"
+const snapshotsDir = "snapshots"
 
-	// lockWait is how long Open waits for another process to release the index.
-	lockWait = 300 * time.Millisecond
-)
-
-// ErrInUse says that another process uses the index.
+// ErrInUse says that another process uses the snapshots.
 var ErrInUse = errors.New("another gate uses the folder")
 
-// A Disk is a policy.Store in a folder.
+// A Disk is a policy.Store and a policy.Archive in a folder.
 type Disk struct {
-	db     *bbolt.DB
-	bodies bodies
+	*Reader
 	limits Limits
 	log    *slog.Logger
+	lock   *flock.Flock
 
-	writing   sync.Mutex            // held while rows and bodies change together, so that no body is removed that a new row names
-	used      usage                 // guarded by writing
-	published atomic.Pointer[usage] // a copy of used, for readers that don't wait
-
-	sound      context.Context // ends at a fault: bbolt may hold its locks for ever after it
-	setBroken  context.CancelFunc
-	open       context.Context // ends with Close
-	stop       context.CancelFunc
-	wake       chan struct{}
-	maintained chan struct{} // closed when maintain has returned
+	writing sync.Mutex // held by the one that appends or removes
 }
 
-// Open returns the store in dir, and makes it on first use. A corrupt index is
-// set aside and replaced by a new one: snapshots can be fetched again. The error is
-// ErrInUse if another process uses it.
+// Open returns the store in dir, and makes it on first use. The error is ErrInUse if another process uses it.
 func Open(dir string, limits Limits, log *slog.Logger) (*Disk, error) {
-	b := bodies{filepath.Join(dir, bodiesDir)}
-	if err := os.MkdirAll(b.dir, 0o700); err != nil {
-		return nil, withAdvice(err, dir)
-	}
-	db, used, err := openIndex(filepath.Join(dir, indexFile), log)
-	if err != nil {
+	d, err := open(dir, limits, log)
+	return d, withAdvice(err, dir)
+}
+
+func open(dataDir string, limits Limits, log *slog.Logger) (*Disk, error) {
+	if err := setAsideOld(dataDir, log); err != nil {
 		return nil, err
 	}
-	d := &Disk{
-		db: db, bodies: b, limits: limits, log: log, used: used,
-		wake: make(chan struct{}, 1), maintained: make(chan struct{}),
+	dir := filepath.Join(dataDir, snapshotsDir)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
 	}
-	d.sound, d.setBroken = context.WithCancel(context.Background())
-	d.open, d.stop = context.WithCancel(context.Background())
-	d.published.Store(&used)
-	go d.maintain()
-	return d, nil
+	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+	if err := take(lock, dir); err != nil {
+		return nil, err
+	}
+	x, err := openIndex(dir, os.O_RDWR|os.O_CREATE, limits.Keep)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	for _, s := range x.segments {
+		if s.damaged > 0 {
+			log.Warn("a part of the snapshots is damaged; these robots.txt files will be fetched again", "file", s.index.Name(), "entries", s.damaged)
+		}
+	}
+	return &Disk{Reader: x, limits: limits, log: log, lock: lock}, nil
+}
+
+// take takes the lock of a folder. The error is ErrInUse if another process has it.
+func take(lock *flock.Flock, dir string) error {
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		err = fmt.Errorf("%s: %w", dir, ErrInUse)
+	}
+	return err
 }
 
 // Close ends the store. Load finds nothing afterwards.
 func (d *Disk) Close() error {
-	d.stop()
-	select {
-	case <-d.maintained:
-	case <-d.sound.Done():
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.Reader.Close()
+	d.segments, d.lines, d.bodies, d.answers = nil, nil, nil, nil
+	return errors.Join(err, d.lock.Close())
+}
+
+// Read opens the snapshots in a folder, also while a gate uses it, and does not see later changes. The error is
+// fs.ErrNotExist if there are none. Keep is that of [Limits].
+func Read(dataDir string, keep time.Duration) (r *Reader, err error) {
+	const most = 10
+	for range most { // a gate may remove a segment meanwhile
+		if r, err = openIndex(filepath.Join(dataDir, snapshotsDir), os.O_RDONLY, keep); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		time.Sleep(time.Millisecond)
 	}
-	if d.sound.Err() != nil {
-		return nil // Save has reported it
-	}
-	return d.db.Close()
+	return r, err
 }
 
 // Load returns the record under a key. A record that can't be read is as if it were not there.
 func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
-	r, err := d.load(key)
+	d.mu.RLock() // throughout, or else the body may be gone that the record has named
+	r, body, err := d.load(key)
+	if r != nil && r.Good != nil {
+		if policy.Digest(string(body)) != r.Good.SHA256 { // it is elsewhere, or damaged
+			body, err = d.body(r.Good.SHA256)
+		}
+		r.Body = body
+	}
+	d.mu.RUnlock()
+	if r != nil && err != nil {
+		d.mu.Lock()
+		d.lose(bodyID(r.Good.SHA256)) // so that it is written again
+		d.mu.Unlock()
+	}
 	if err != nil {
 		d.log.Warn("a stored snapshot can't be read; it will be fetched again", "origin", key, "error", err)
 	}
@@ -113,144 +134,194 @@ func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
 	return r.Record, true
 }
 
-// load returns the row under a key with its body, nil if there is none.
-func (d *Disk) load(key string) (*row, error) {
-	r, err := d.read(key)
-	if errors.Is(err, fs.ErrNotExist) { // a change may have removed the body since the row was read
-		d.writing.Lock()
-		defer d.writing.Unlock()
-		return d.read(key)
-	}
-	return r, err
-}
-
-func (d *Disk) read(key string) (*row, error) {
-	var value []byte
-	err := d.view(func(tx *bbolt.Tx) error {
-		value = bytes.Clone(tx.Bucket(recordsBucket).Get([]byte(key)))
-		return nil
-	})
-	if value == nil || err != nil {
-		return nil, err
-	}
-	r, err := unmarshal[row]([]byte(key), value)
-	if err != nil {
-		return nil, err
-	}
-	if r.Good != nil {
-		r.Body, err = d.bodies.read(r.Good.SHA256)
-		if errors.Is(err, ErrChanged) {
-			_ = d.bodies.remove(r.Good.SHA256) // so that it is written anew
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if r.Last == nil {
-		r.Last = r.Good // as for most origins, and so kept once
-	}
-	return &r, nil
-}
-
-// view reads the index. After Close and after a fault it finds nothing.
-func (d *Disk) view(f func(*bbolt.Tx) error) error {
-	if d.sound.Err() != nil {
-		return nil
-	}
-	err := d.guarded(func() error { return d.db.View(f) })
-	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
-		return nil
-	}
-	return err
-}
-
-func (d *Disk) guarded(f func() error) error {
-	err := guarded(f)
-	if err == errFault {
-		d.setBroken()
-	}
-	if errors.Is(err, errDamaged) {
-		return fmt.Errorf("%w; restart the gate, which then sets it aside", err)
-	}
-	return err
-}
-
 // Acquire grants permission at once: no other process uses the folder.
 func (d *Disk) Acquire(context.Context, string) (release func(), changed bool) {
 	return nil, false
 }
 
-// Save writes records in batches, each with its bodies first, so that no row ever
-// names a body that is not there. A batch also makes room for itself.
+// Save appends records, and the answers that they supersede.
 func (d *Disk) Save(_ context.Context, records map[string]policy.Record) error {
-	// In the order of the index, so that a batch changes few pages.
-	for keys := range slices.Chunk(slices.Sorted(maps.Keys(records)), d.limits.batch()) {
-		if err := d.save(keys, records); err != nil {
-			return withAdvice(err, filepath.Dir(d.bodies.dir))
-		}
-	}
-	return nil
+	return withAdvice(d.save(records), filepath.Dir(d.dir))
 }
 
-func (d *Disk) save(keys []string, records map[string]policy.Record) (err error) {
+func (d *Disk) save(records map[string]policy.Record) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
-	var made []string // bodies that no row names yet
-	defer func() {
-		if err != nil {
-			d.removeBodies(slices.Values(made)) // no row counts them
-		}
-	}()
-	for _, key := range keys {
-		good := records[key].Good
-		if good == nil {
-			continue
-		}
-		isNew, err := d.bodies.write(good.SHA256, records[key].Body)
-		if err != nil {
+	if d.lines == nil {
+		return os.ErrClosed
+	}
+	d.removeExpired()
+	if err := d.makeRoom(); err != nil {
+		return err
+	}
+	b := batch{texts: map[id]bool{}}
+	for _, key := range slices.Sorted(maps.Keys(records)) {
+		if err := d.saveRecord(&b, key, records[key]); err != nil {
 			return err
 		}
-		if isNew {
-			made = append(made, good.SHA256)
+		if len(b.data) >= d.limits.batch() {
+			if err := d.write(&b); err != nil {
+				return err
+			}
 		}
 	}
-	return d.changeLocked(func(c *change) {
-		for _, key := range keys {
-			c.save(key, records[key])
-		}
-		if d.evict(c, max(8*len(keys), sweepRows)) {
-			d.nudge()
-		}
-	})
+	return d.write(&b)
 }
 
-// changeLocked carries out a change of the index, then removes the bodies that no row
-// names any more. The caller holds writing.
-func (d *Disk) changeLocked(f func(*change)) error {
-	if d.sound.Err() != nil {
-		return errFault
+// A batch is what is appended at once.
+type batch struct {
+	data  []byte
+	items []item
+	texts map[id]bool // the bodies in data
+}
+
+// saveRecord adds the record of a key to a batch. An empty one removes the record there. Answers of the record
+// before that the new one lacks become history.
+func (d *Disk) saveRecord(b *batch, key string, rec policy.Record) error {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	old, _, err := d.load(key)
+	if old == nil && err == nil && rec.Empty() {
+		return nil // there is nothing to forget
 	}
-	var c *change
-	err := d.guarded(func() error {
-		return d.db.Update(func(tx *bbolt.Tx) error {
-			c = newChange(tx, d.used)
-			f(c)
-			return c.err
-		})
-	})
+	if old == nil || err != nil {
+		old = &policy.DatedRecord{} // one that can't be read must not prevent the next one
+	}
+	next := policy.DatedRecord{Record: rec}
+	next.Body = nil // it follows the line
+	if next.Last == next.Good {
+		next.Last = nil
+	}
+	scope := policy.ParseKey(key)
+	host, _ := policy.SplitPort(hostOf(scope.Origin))
+	it := item{kind: otherRecord, key: idOf(key), host: idOf(host)}
+	if scope.Slot == "" && !scope.TDMRep {
+		it.kind = originRecord
+	}
+	scope.Slot = ""
+	it.file = idOf(scope.Key())
+	for _, a := range next.Follow(old) {
+		if d.limits.Keep <= 0 {
+			break
+		}
+		past := it
+		past.kind, past.at, past.text = answer, a.To.UnixNano(), bodyID(a.Snapshot.SHA256)
+		past.key = idOf(fmt.Sprint(key, a.Slot, a.From, a.Snapshot.Status, a.Snapshot.SHA256))
+		if err := b.add(past, answerLine{key, a}, nil); err != nil {
+			return err
+		}
+	}
+	if rec.Empty() {
+		it.kind = forget
+		b.items = append(b.items, it)
+		return nil
+	}
+	if rec.Good != nil {
+		it.text = bodyID(rec.Good.SHA256)
+		it.hasBody = !b.texts[it.text] && (err != nil || d.bodies[it.text].segment == 0) // what follows a damaged line may be damaged too
+	}
+	return b.add(it, recordLine{key, next}, rec.Body)
+}
+
+// add adds a line, and the body if the item has it.
+func (b *batch) add(it item, line any, body []byte) error {
+	data, err := json.Marshal(line)
 	if err != nil {
 		return err
 	}
-	d.used = c.used
-	d.published.Store(new(c.used)) // a copy, which does not keep the transaction in memory
-	d.removeBodies(maps.Keys(c.unreferenced))
+	it.offset = uint32(len(b.data))
+	b.data = append(append(b.data, data...), '\n')
+	it.line = uint32(len(b.data)) - it.offset
+	it.sum = crc32.Checksum(b.data[it.offset:], castagnoli)
+	if it.hasBody {
+		it.body = uint32(len(body))
+		b.data = append(append(b.data, body...), '\n')
+		b.texts[it.text] = true
+	}
+	b.items = append(b.items, it)
 	return nil
 }
 
-func (d *Disk) removeBodies(digests iter.Seq[string]) {
-	for digest := range digests {
-		if err := d.bodies.remove(digest); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			d.log.Warn("a snapshot that is no longer needed can't be removed", "error", err)
+// write appends a batch to the last segment, or to a new one if that is full, and empties it.
+func (d *Disk) write(b *batch) error {
+	if len(b.items) == 0 {
+		return nil
+	}
+	s, err := d.last()
+	if err != nil {
+		return err
+	}
+	if err := s.append(b.data, b.items); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.size += int64(len(b.data))
+	s.items += int64(len(b.items))
+	for i := range b.items {
+		d.add(&b.items[i])
+	}
+	*b = batch{texts: map[id]bool{}}
+	return nil
+}
+
+// withAdvice says what to check if the system refused an operation in a folder.
+func withAdvice(err error, dir string) error {
+	if errors.As(err, new(syscall.Errno)) {
+		return fmt.Errorf("%w; check the space and permissions of %s", err, dir)
+	}
+	return err
+}
+
+// setAsideOld moves snapshots of the form of earlier versions, an index in snapshots.db and a file for each body, into a
+// folder of their own.
+func setAsideOld(dataDir string, log *slog.Logger) error {
+	const oldIndex = "snapshots.db"
+	if _, err := os.Stat(filepath.Join(dataDir, oldIndex)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	lock := flock.New(filepath.Join(dataDir, oldIndex), flock.SetFlag(os.O_RDWR))
+	if err := take(lock, dataDir); err != nil {
+		return err // a gate of an earlier version uses it
+	}
+	defer lock.Close()
+	aside := filepath.Join(dataDir, "old-snapshots")
+	for n := 2; ; n++ { // the earlier version may have run again since
+		if _, err := os.Stat(filepath.Join(aside, oldIndex)); err != nil {
+			break
+		}
+		aside = filepath.Join(dataDir, fmt.Sprint("old-snapshots-", n))
+	}
+	if err := os.MkdirAll(aside, 0o700); err != nil {
+		return err
+	}
+	for _, name := range []string{snapshotsDir, oldIndex} { // the index last: it says that there is something to move
+		if err := os.Rename(filepath.Join(dataDir, name), filepath.Join(aside, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
+	log.Warn("the snapshots have a new form: those of the earlier version are set aside, and robots.txt files will be fetched again; the earlier version reads them for audit --replay and history", "set_aside", aside)
+	return nil
+}
+
+// A Usage is how much a store holds.
+type Usage struct {
+	Origins int64
+	Bytes   int64
+	Bound   int64 // on Bytes
+}
+
+// Usage returns what is on disk.
+func (d *Disk) Usage() Usage {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return Usage{Origins: d.origins, Bytes: d.bytes(), Bound: d.limits.Bytes}
+}
+
+// hostOf returns the host of an origin, with its port.
+func hostOf(origin string) string {
+	_, host, _ := strings.Cut(origin, "://")
+	return host
 }

@@ -2,48 +2,69 @@ package store
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"math/rand/v2"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"robotsgate/policy"
 )
 
-// ample limits are those of the default configuration.
-var ample = Limits{Keep: 8760 * time.Hour, Bytes: 10 << 30}
+var ample = Limits{Keep: 1000 * time.Hour, Bytes: 1 << 30}
 
-// good returns the record of an origin with this robots.txt.
-func good(body string) policy.Record {
-	s := &policy.Snapshot{
-		URL: "https://example.com/robots.txt", Status: 200, Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
-		SHA256: policy.Digest(body), ETag: `"1"`, Lifetime: time.Hour,
-	}
-	return policy.Record{Good: s, Last: s, Body: []byte(body)}
-}
-
-// failed returns the record of an origin that answers one crawler with 503.
-func failed(n int) policy.Record {
-	s := &policy.Snapshot{Status: 503, Error: "the origin answered 503", Failures: n, Fetched: time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC)}
-	return policy.Record{Bound: map[string]*policy.Snapshot{"bot": s}}
-}
-
-func open(t *testing.T, dir string) (d *Disk, log *bytes.Buffer) {
+// openFor returns a store with these limits; it is closed at the end of the test. A warning fails the test.
+func openFor(t *testing.T, dir string, limits Limits) *Disk {
 	t.Helper()
-	log = new(bytes.Buffer)
-	d, err := Open(dir, ample, slog.New(slog.NewTextHandler(log, nil)))
+	d, log := openLogged(t, dir, limits)
+	t.Cleanup(func() {
+		if log.Len() > 0 {
+			t.Errorf("log: %s", log)
+		}
+	})
+	return d
+}
+
+// openLogged returns a store and what it logs.
+func openLogged(t *testing.T, dir string, limits Limits) (*Disk, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	d, err := Open(dir, limits, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	return d, log
+	return d, &log
+}
+
+// origin returns a different origin for each n.
+func origin(n int) string { return fmt.Sprintf("https://%d.example", n) }
+
+// robots returns a body of this size that is different for each n.
+func robots(n, size int) string {
+	b := fmt.Sprintf("User-agent: *\nDisallow: /%d\n", n)
+	return b + strings.Repeat("#", max(size-len(b), 0))
+}
+
+// answered returns the record of an origin that has just answered with a body.
+func answered(body string) policy.Record {
+	s := &policy.Snapshot{Status: 200, Fetched: time.Now().UTC(), SHA256: policy.Digest(body)}
+	return policy.Record{Good: s, Last: s, Body: []byte(body)}
+}
+
+// down returns rec after its origin has just failed.
+func down(rec policy.Record, status int) policy.Record {
+	rec.Last = &policy.Snapshot{Status: status, Error: fmt.Sprint(time.Now()), Fetched: time.Now().UTC()}
+	return rec
 }
 
 func save(t *testing.T, s policy.Store, records map[string]policy.Record) {
@@ -53,10 +74,30 @@ func save(t *testing.T, s policy.Store, records map[string]policy.Record) {
 	}
 }
 
-// same reports the differences between a record and the one that was saved.
+// loaded fails the test if a record is not found as it was saved.
+func loaded(t *testing.T, s policy.Store, key string, want policy.Record) {
+	t.Helper()
+	got, ok := s.Load(t.Context(), key)
+	if !ok {
+		t.Errorf("%s is not found", key)
+	} else if err := same(got, want); err != nil {
+		t.Errorf("%s: %v", key, err)
+	}
+}
+
+// absent fails the test if there is a record under a key.
+func absent(t *testing.T, s policy.Store, key string) {
+	t.Helper()
+	if got, ok := s.Load(t.Context(), key); ok {
+		t.Errorf("%s is found: %+v", key, got)
+	}
+}
+
 func same(got, want policy.Record) error {
-	if !reflect.DeepEqual(got, want) {
-		return fmt.Errorf("got %+v, want %+v", got, want)
+	a, _ := json.Marshal(got)
+	b, _ := json.Marshal(want)
+	if !bytes.Equal(a, b) {
+		return fmt.Errorf("got %s, want %s", a, b)
 	}
 	if (got.Last == got.Good) != (want.Last == want.Good) {
 		return errors.New("Last and Good are not the same as they were")
@@ -64,176 +105,325 @@ func same(got, want policy.Record) error {
 	return nil
 }
 
-// TestRestart: all records are found after a restart.
+// kept reports whether a body is on disk.
+func (d *Disk) kept(body string) bool {
+	_, err := d.Body(policy.Digest(body))
+	return err == nil
+}
+
+// onDisk returns the size of the files in the folder of snapshots.
+func onDisk(t *testing.T, dir string) (size int64) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(dir, snapshotsDir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += info.Size()
+	}
+	return size
+}
+
+// sound compares the index in memory with the files, and with what it says itself.
+func sound(t *testing.T, d *Disk) {
+	t.Helper()
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	d.removeExpired() // as the next save does
+	x, err := openIndex(d.dir, os.O_RDONLY, d.keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for key, l := range x.lines { // answers that were dropped are in the files until their segment is removed
+		if _, known := d.lines[key]; l.kind == answer && !known {
+			x.remove(key)
+		}
+	}
+	if !maps.Equal(x.lines, d.lines) {
+		t.Errorf("%d lines in the files, %d in memory, or other ones", len(x.lines), len(d.lines))
+	}
+	if !maps.Equal(x.bodies, d.bodies) {
+		for text, b := range x.bodies {
+			if d.bodies[text] != b {
+				t.Errorf("body %x in the files: %v, in memory: %v", text, b, d.bodies[text])
+			}
+		}
+		t.Errorf("%d bodies in the files, %d in memory, or other ones", len(x.bodies), len(d.bodies))
+	}
+	if x.origins != d.origins || x.count != d.count || len(x.segments) != len(d.segments) {
+		t.Fatalf("in the files: %d origins, %d answers, %d segments; in memory: %d, %d, %d",
+			x.origins, x.count, len(x.segments), d.origins, d.count, len(d.segments))
+	}
+	for i, s := range d.segments {
+		if x.segments[i].damaged > s.damaged {
+			t.Errorf("%d items are damaged", x.segments[i].damaged)
+		}
+		if f := x.segments[i]; s.number != f.number || s.size != f.size || s.items != f.items || s.needed != f.needed || s.needed < 0 || s.needed > s.size {
+			t.Errorf("a segment in the files: %+v, in memory: %+v", f, s)
+		}
+	}
+	names, listed, inForce := map[id]uint32{}, map[id]bool{}, map[id]bool{}
+	for key, l := range d.lines {
+		if l.text != 0 {
+			names[l.text]++
+			inForce[l.text] = inForce[l.text] || l.kind != answer
+		}
+		data, err := d.segment(l.segment).read(l.offset, l.length)
+		if err := errors.Join(err, parse(data, l.sum, &struct{}{})); err != nil {
+			t.Errorf("line %x: %v", key, err)
+		}
+	}
+	for text, b := range d.bodies {
+		if b.segment == 0 && !inForce[text] { // of an answer that was dropped, and is back after a restart
+			continue
+		}
+		data, err := d.segment(b.segment).read(b.offset, b.length)
+		if err != nil || bodyID(policy.Digest(string(data))) != text || b.lines != names[text] {
+			t.Errorf("body %x: %d bytes, %v; %d lines, want %d", text, len(data), err, b.lines, names[text])
+		}
+	}
+	for _, keys := range d.answers {
+		for _, key := range keys {
+			if d.lines[key].kind == answer && !listed[key] {
+				listed[key] = true
+			} else {
+				t.Errorf("answer %x is gone, or listed twice", key)
+			}
+		}
+	}
+	if len(listed) != d.count {
+		t.Errorf("%d answers are listed of %d", len(listed), d.count)
+	}
+}
+
+// TestRestart: all records are found after a restart, as they were, and readable for the owner of the folder only.
 func TestRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
+	failed := down(policy.Record{}, 503)
+	both := down(answered("# old"), 0)
+	both.Bound = map[string]*policy.Snapshot{"/bot": failed.Last}
+	both.Refreshed = time.Now().UTC()
 	records := map[string]policy.Record{
-		"https://a.example":      good("User-agent: *\nDisallow: /\n"),
-		"https://b.example":      good("\x00\xff not UTF-8"),
-		"https://empty.example":  good(""),
-		"https://failed.example": failed(3),
-		"https://both.example": {
-			Good: good("# old").Good, Body: []byte("# old"), Last: &policy.Snapshot{Error: "refused", Failures: 2, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)},
-			Bound: failed(1).Bound,
-		},
+		"https://a.example":      answered("User-agent: *\nDisallow: /\n"),
+		"https://b.example":      answered("\x00\xff not UTF-8"),
+		"https://empty.example":  answered(""),
+		"https://failed.example": failed,
+		"https://both.example":   both,
+		"https://again.example":  answered("# old"),
 	}
-	d, _ := open(t, dir)
+	d := openFor(t, dir, ample)
 	save(t, d, records)
-	for range 2 {
-		for origin, want := range records {
-			got, ok := d.Load(t.Context(), origin)
-			if !ok {
-				t.Fatalf("%s is lost", origin)
-			}
-			if err := same(got, want); err != nil {
-				t.Errorf("%s: %v", origin, err)
-			}
+	for range 3 {
+		for key, want := range records {
+			loaded(t, d, key, want)
 		}
-		if _, ok := d.Load(t.Context(), "https://unknown.example"); ok {
-			t.Error("a record is found that was never saved")
-		}
+		absent(t, d, "https://unknown.example")
+		sound(t, d)
 		d.Close()
-		var log *bytes.Buffer
-		if d, log = open(t, dir); log.Len() > 0 {
-			t.Errorf("log: %s", log)
+		d = openFor(t, dir, ample)
+	}
+	for path, want := range map[string]os.FileMode{"": 0o700, "lock": 0o600, "00000001.data": 0o600, "00000001.index": 0o600} {
+		if info, err := os.Stat(filepath.Join(dir, snapshotsDir, path)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%q: got %v, %v, want %v", path, info, err, want)
 		}
 	}
 }
 
 // TestClosed: late requests find nothing, and nothing is logged.
 func TestClosed(t *testing.T) {
-	d, log := open(t, t.TempDir())
-	save(t, d, map[string]policy.Record{"https://a.example": good("")})
-	d.Close()
-	if _, ok := d.Load(t.Context(), "https://a.example"); ok || log.Len() > 0 {
-		t.Errorf("found %v, log: %s", ok, log)
+	d := openFor(t, t.TempDir(), ample)
+	save(t, d, map[string]policy.Record{origin(1): answered("")})
+	for range 2 {
+		d.Close()
 	}
-	if err := d.Save(t.Context(), map[string]policy.Record{"https://a.example": good("")}); err == nil {
-		t.Error("saved after Close")
+	absent(t, d, origin(1))
+	if err := d.Save(t.Context(), map[string]policy.Record{origin(1): answered("")}); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("saved after Close: %v", err)
+	}
+	history, err := d.History(origin(1))
+	hosts, hostErr := d.HostOrigins("1.example")
+	if err := errors.Join(err, hostErr); err != nil || len(history)+len(hosts) > 0 || d.kept("") {
+		t.Errorf("got %v, %v, %v", history, hosts, err)
 	}
 }
 
-// bodyFiles returns the files below snapshots, and fails if any is not whole.
-func bodyFiles(t *testing.T, dir string) (files []string) {
-	t.Helper()
-	err := filepath.WalkDir(filepath.Join(dir, bodiesDir), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if policy.Digest(string(data)) != filepath.Base(path) {
-			t.Errorf("%s does not match its name", path)
-		}
-		files = append(files, path)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-// TestBodies: equal bodies are stored once, readable for their owner only, and can be read
-// while the store is open.
-func TestBodies(t *testing.T) {
-	dir := t.TempDir()
-	d, _ := open(t, dir)
-	for i := range 20 {
-		save(t, d, map[string]policy.Record{
-			fmt.Sprintf("https://%d.example", i):  good("User-agent: *\n"),
-			fmt.Sprintf("https://x%d.example", i): good("Disallow:\n"),
+// TestAtOnce: Load and History find what was saved while others save, drop and move it, until Close.
+func TestAtOnce(t *testing.T) {
+	d := openFor(t, t.TempDir(), Limits{Bytes: 256 << 10})
+	const changes = "https://changes.example"
+	var saving, reading sync.WaitGroup
+	closed := make(chan struct{})
+	for g := range 2 {
+		saving.Go(func() {
+			for i := range 25 {
+				records := map[string]policy.Record{changes: answered(robots(i%3, 100)), origin(-1 - i%3): answered(robots(i%3, 100))}
+				for n := range 10 { // too many for all to stay
+					records[origin(1000*g+10*i+n)] = answered(robots(10*i+n, 1000))
+				}
+				if err := d.Save(t.Context(), records); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		reading.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-closed:
+					return
+				default:
+				}
+				if rec, ok := d.Load(t.Context(), changes); ok && policy.Digest(string(rec.Body)) != rec.Good.SHA256 {
+					t.Errorf("got %q", rec.Body)
+				}
+				history, err := d.History(changes)
+				if err != nil || len(history) > 1 { // without Keep
+					t.Errorf("got %v, %v", history, err)
+				}
+				d.Usage()
+			}
 		})
 	}
-	files := bodyFiles(t, dir)
-	if len(files) != 2 {
-		t.Errorf("%d files for two bodies: %q", len(files), files)
-	}
-	for _, path := range files {
-		info, err := os.Stat(path)
-		if err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+	saving.Wait()
+	sound(t, d)
+	saving.Go(func() {
+		for d.Save(t.Context(), map[string]policy.Record{changes: answered("the last")}) == nil {
 		}
+	})
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
-	// Only a digest names a file.
-	for _, digest := range []string{"", "x", "../../../etc/passwd", strings.Repeat("A", 64), strings.Repeat("a", 63) + "/"} {
-		if _, err := d.bodies.write(digest, []byte("x")); err == nil {
-			t.Errorf("%q: written", digest)
-		}
-		if _, err := d.bodies.read(digest); err == nil {
-			t.Errorf("%q: read", digest)
-		}
-	}
+	saving.Wait()
+	close(closed)
+	reading.Wait()
 }
 
-// TestDamagedBody: a damaged body is not used, and written anew after a fetch.
-func TestDamagedBody(t *testing.T) {
-	for name, damage := range map[string]func(path string) error{
-		"changed":   func(path string) error { return os.WriteFile(path, []byte("User-agent: *\nAllow: /   \n"), 0o600) },
-		"cut short": func(path string) error { return os.Truncate(path, 5) },
-		"empty":     func(path string) error { return os.Truncate(path, 0) },
-		"gone":      os.Remove,
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			d, log := open(t, dir)
-			rec := good("User-agent: *\nDisallow: /\n")
-			save(t, d, map[string]policy.Record{"https://a.example": rec, "https://b.example": failed(1)})
-			path, _ := d.bodies.path(rec.Good.SHA256)
-			if err := damage(path); err != nil {
+// TestSharedBodies: a body is on disk once. It is kept as long as a record or an answer names it, also when it
+// is moved.
+func TestSharedBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		d := openFor(t, dir, Limits{Keep: 24 * time.Hour, Bytes: 1 << 20})
+		defer func() { d.Close() }()
+		shared := robots(0, 10_000)
+		records := map[string]policy.Record{}
+		for i := range 50 {
+			records[origin(i)] = answered(shared)
+		}
+		save(t, d, records)
+		if n := onDisk(t, dir); n > 50*500+10_000 {
+			t.Errorf("%d bytes for 50 records of the same 10,000 bytes", n)
+		}
+		for i := range 49 { // of the 50th it is in the way of what is removed
+			save(t, d, map[string]policy.Record{origin(i): answered(robots(1, 2000)), "https://changes.example": answered(robots(i, 9000))})
+		}
+		step := func(what string, want bool) {
+			t.Helper()
+			for i := range 30 { // all older segments are moved or removed
+				time.Sleep(time.Hour)
+				save(t, d, map[string]policy.Record{"https://changes.example": answered(robots(i, 9000))})
+			}
+			if d.segment(1) != nil {
+				t.Errorf("%s: the first segment is still there", what)
+			}
+			if got := d.kept(shared); got != want {
+				t.Errorf("%s: the body is kept: %v", what, got)
+			}
+			sound(t, d)
+			d.Close()
+			d = openFor(t, dir, Limits{Keep: 24 * time.Hour, Bytes: 1 << 20})
+		}
+		step("one record names it", true)
+		loaded(t, d, origin(49), records[origin(49)])
+		save(t, d, map[string]policy.Record{origin(49): answered(robots(1, 2000))})
+		time.Sleep(23 * time.Hour)
+		if !d.kept(shared) {
+			t.Error("gone although an answer names it")
+		}
+		save(t, d, map[string]policy.Record{origin(50): answered(shared)})
+		step("another record names it", true)
+		save(t, d, map[string]policy.Record{origin(50): {}})
+		step("nothing names it", false)
+	})
+}
+
+// TestUsage follows the records, also across a restart. Copies and tdmrep.json files are no origins.
+func TestUsage(t *testing.T) {
+	dir := t.TempDir()
+	d := openFor(t, dir, ample)
+	check := func(origins int64) {
+		t.Helper()
+		if got, want := d.Usage(), (Usage{Origins: origins, Bytes: onDisk(t, dir), Bound: ample.Bytes}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+	check(0)
+	for n := range 3 {
+		records := map[string]policy.Record{}
+		for _, scope := range []policy.Scope{
+			{Origin: "https://a.example"}, {Origin: origin(n), Crawlers: true}, {Origin: origin(n), Slot: "/bot"}, {Origin: origin(n), TDMRep: true},
+		} {
+			records[scope.Key()] = answered(robots(n, 900))
+		}
+		save(t, d, records)
+	}
+	check(4)
+	d.Close()
+	d = openFor(t, dir, ample)
+	check(4)
+	save(t, d, map[string]policy.Record{"https://a.example": {}})
+	check(3)
+}
+
+// TestEngine: an engine does not fetch again what the engine before it has on disk.
+func TestEngine(t *testing.T) {
+	dir := t.TempDir()
+	fetches := 0
+	web := transport(func(r *http.Request) (*http.Response, error) {
+		fetches++
+		w := httptest.NewRecorder()
+		switch r.URL.Host {
+		case "rules.example":
+			w.WriteString("User-agent: *\nDisallow: /private/\n")
+		case "blocked.example":
+			w.WriteHeader(403)
+		case "dead.example":
+			return nil, errors.New("dead")
+		default:
+			w.WriteHeader(404)
+		}
+		return w.Result(), nil
+	})
+	for run := range 3 {
+		d := openFor(t, dir, ample)
+		e, err := policy.New(policy.Config{Robots: policy.DefaultRobots(), Transport: web, Store: d, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for host, want := range map[string]policy.Reason{
+			"rules.example": policy.ByRule, "blocked.example": policy.IsUnavailable, "none.example": policy.IsUnavailable, "dead.example": policy.IsUnreachable,
+		} {
+			target, err := policy.ParseURL("https://" + host + "/private/")
+			if err != nil {
 				t.Fatal(err)
 			}
-			if got, ok := d.Load(t.Context(), "https://a.example"); ok {
-				t.Errorf("got %+v", got)
+			got, err := e.Decide(t.Context(), policy.Request{Target: target, Crawler: &policy.Crawler{Mode: policy.Enforce}, UserAgent: "Bot/1.0"})
+			if err != nil || got.Reason != want {
+				t.Errorf("run %d: %s: got %s, %v, want %s", run, host, got.Reason, err, want)
 			}
-			if !strings.Contains(log.String(), "https://a.example") {
-				t.Errorf("log: %s", log)
-			}
-			if _, ok := d.Load(t.Context(), "https://b.example"); !ok {
-				t.Error("another origin's record is gone")
-			}
-			save(t, d, map[string]policy.Record{"https://a.example": rec})
-			if got, ok := d.Load(t.Context(), "https://a.example"); !ok || same(got, rec) != nil {
-				t.Errorf("after another fetch: got %+v, %v", got, ok)
-			}
-		})
+		}
+		e.Close()
+		d.Close()
+		if fetches != 4 {
+			t.Errorf("run %d: %d fetches, want 4", run, fetches)
+		}
 	}
 }
 
-// TestCrash: bodies without rows, and rows without bodies, do no harm.
-func TestCrash(t *testing.T) {
-	dir := t.TempDir()
-	d, _ := open(t, dir)
-	rec := good("User-agent: *\n")
-	// Between body and index: a body that no record names, and half of one.
-	if _, err := d.bodies.write(rec.Good.SHA256, rec.Body); err != nil {
-		t.Fatal(err)
-	}
-	path, _ := d.bodies.path(rec.Good.SHA256)
-	if err := os.WriteFile(filepath.Join(filepath.Dir(path), ".new-123"), []byte("User-a"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d.Close()
-	d, log := open(t, dir)
-	if _, ok := d.Load(t.Context(), "https://a.example"); ok || log.Len() > 0 {
-		t.Errorf("found %v, log: %s", ok, log)
-	}
-	save(t, d, map[string]policy.Record{"https://a.example": rec})
-	if got, ok := d.Load(t.Context(), "https://a.example"); !ok || same(got, rec) != nil {
-		t.Errorf("got %+v, %v", got, ok)
-	}
-}
+type transport func(*http.Request) (*http.Response, error)
 
-// noise returns the same bytes each time.
-func noise(n int) []byte {
-	r := rand.New(rand.NewPCG(1, uint64(n)))
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(r.Uint32())
-	}
-	return b
-}
-
-// testLog shows the log of a test that fails.
-func testLog(t *testing.T) *slog.Logger {
-	return slog.New(slog.NewTextHandler(t.Output(), nil))
-}
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,206 +1,261 @@
 package store
 
 import (
-	"bytes"
-	"encoding/binary"
-	"encoding/json"
+	"cmp"
 	"errors"
-	"fmt"
-	"hash/crc32"
-	"log/slog"
 	"os"
-	"path/filepath"
-	"runtime/debug"
-	"syscall"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
-	"unsafe"
-
-	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// The index's buckets. The others are derived from the first two.
-var (
-	recordsBucket = []byte("records") // key of a [policy.Scope] → row
-	historyBucket = []byte("history") // [historyKey] → Answer
-	dropsBucket   = []byte("drops")   // [dropKey] of each of their keys → empty
-	bodiesBucket  = []byte("bodies")  // digest → bodyRefs
+// maxAnswers is how many superseded answers a file may have of each kind, with a body and without, so that
+// failures don't push out rules. An origin that changes its robots.txt at every fetch, a day apart, has a year's.
+const maxAnswers = 400
 
-	buckets = [][]byte{recordsBucket, historyBucket, dropsBucket, bodiesBucket}
-)
+// A Reader reads what is in the segments, a policy.Archive. It knows where they have what the store still needs, which takes
+// about 130 bytes of memory for an origin.
+type Reader struct {
+	dir     string
+	keep    time.Duration // of superseded answers
+	opening bool          // lines may follow that name a body
 
-var indexOptions = bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType}
-
-// openIndex opens the index, and sets a corrupt one aside.
-func openIndex(path string, log *slog.Logger) (*bbolt.DB, usage, error) {
-	info, statErr := os.Stat(path)
-	db, used, err := openSound(path)
-	if err == nil && statErr == nil && info.Size() == 0 {
-		log.Warn("the snapshot index was empty; robots.txt files will be fetched again", "index", path)
-	}
-	if err == nil {
-		return packed(db, path, log), used, nil
-	}
-	if !damaged(err) {
-		return nil, used, withAdvice(err, filepath.Dir(path))
-	}
-	// One is enough for an examination; a failing disk must not fill up with them.
-	earlier, _ := filepath.Glob(path + ".corrupt-*")
-	aside := path + ".corrupt-" + time.Now().UTC().Format("20060102T150405Z")
-	if renameErr := os.Rename(path, aside); renameErr != nil {
-		return nil, used, fmt.Errorf("%s is corrupt (%w) and can't be set aside: %w", path, err, renameErr)
-	}
-	log.Warn("the snapshot index was corrupt; it is set aside and begun anew, robots.txt files will be fetched again", "index", path, "kept_as", aside, "error", err)
-	for _, file := range earlier {
-		if file != aside {
-			os.Remove(file)
-		}
-	}
-	return openSound(path)
+	mu       sync.RWMutex
+	segments []*segment   // the oldest first
+	lines    map[id]line  // by key
+	bodies   map[id]body  // that lines name
+	answers  map[id][]id  // the keys of superseded answers, by their file
+	oldest   []superseded // the same, the oldest first, and some that are gone
+	count    int          // of superseded answers
+	origins  int64        // with a robots.txt; for configured crawlers and for other clients they count as two
 }
 
-// openSound opens the index and reads enough of it to know that it is sound.
-func openSound(path string) (db *bbolt.DB, used usage, err error) {
-	before, _ := os.Stat(path)
-	err = guarded(func() (err error) {
-		options := indexOptions
-		db, err = bbolt.Open(path, 0o600, &options)
-		if errors.Is(err, bolterrors.ErrTimeout) {
-			return fmt.Errorf("%s: %w", path, ErrInUse)
+// A line is where the last line of a key is.
+type line struct {
+	place
+	length, sum uint32
+	kind        kind
+	text        id // the body that it names
+}
+
+// A body is where a body is. It goes when no line names it any more.
+type body struct {
+	place         // its segment is 0 if there is none
+	length, lines uint32
+}
+
+// superseded is when an answer was superseded.
+type superseded struct {
+	at        int64 // Unix nanoseconds
+	file, key id
+}
+
+// openIndex reads the index files in a folder. Answers that were superseded for the time keep are left out.
+func openIndex(dir string, flag int, keep time.Duration) (*Reader, error) {
+	x := &Reader{dir: dir, keep: keep, lines: map[id]line{}, bodies: map[id]body{}, answers: map[id][]id{}}
+	if err := x.open(flag); err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	x.removeExpired()
+	return x, nil
+}
+
+// removeExpired removes the answers that were kept long enough.
+func (x *Reader) removeExpired() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.removeAnswers(x.count, time.Now().Add(-x.keep).UnixNano())
+}
+
+// open opens all files before it reads, so that a gate that removes one takes nothing away.
+func (x *Reader) open(flag int) error {
+	files, err := os.ReadDir(x.dir) // sorted, and so the oldest first
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		name, isData := strings.CutSuffix(file.Name(), dataSuffix)
+		number, err := strconv.ParseUint(name, 10, 32)
+		if !isData || err != nil {
+			continue
 		}
+		s, err := openSegment(x.dir, uint32(number), flag)
 		if err != nil {
 			return err
 		}
-		if err := replaced(path, before); err != nil {
-			return err
-		}
-		if used, err = walk(db, path); err != nil {
-			return err
-		}
-		return db.Update(func(tx *bbolt.Tx) error {
-			for _, name := range buckets {
-				if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
-	if err != nil && db != nil {
-		db.Close()
+		x.segments = append(x.segments, s)
 	}
-	return db, used, err
+	x.opening = true
+	for _, s := range x.segments {
+		if err := s.scan(func(it item) bool { x.add(&it); return true }); err != nil {
+			return err
+		}
+		if s.items == 0 && s.size > 0 {
+			s.damaged++ // the index file was lost
+		}
+	}
+	x.opening = false
+	for text := range x.bodies {
+		x.removeUnnamed(text)
+	}
+	slices.SortFunc(x.oldest, func(a, b superseded) int { return cmp.Compare(a.at, b.at) })
+	for _, s := range slices.Clone(x.oldest) {
+		x.list(s)
+	}
+	return nil
 }
 
-var (
-	errDamaged = errors.New("the snapshot index is damaged")
-	// errFault says that the file has become shorter than its header says, or that the disk fails.
-	errFault = fmt.Errorf("%w: a part of it can't be read", errDamaged)
-)
-
-// guarded calls f. It returns a panic, with which bbolt reacts to some kinds of damage, as errDamaged,
-// and a signal that the kernel sends for a read of the file as errFault.
-func guarded(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		switch cause := recover().(type) {
-		case nil:
-		case interface{ Addr() uintptr }:
-			err = errFault
-		default:
-			err = fmt.Errorf("%w (%v)", errDamaged, cause)
-		}
-	}()
-	return f()
-}
-
-// walk reads every row, since damage to a page would otherwise show while requests
-// wait. It takes about 50 ms for 100,000 records. It returns the sum of the rows.
-func walk(db *bbolt.DB, path string) (used usage, err error) {
-	err = db.View(func(tx *bbolt.Tx) error {
-		if info, err := os.Stat(path); err != nil || info.Size() < tx.Size() {
-			return errors.Join(err, errors.New("it is shorter than it says"))
-		}
-		for _, name := range buckets {
-			b := tx.Bucket(name)
-			if b == nil {
-				continue
-			}
-			var last []byte
-			for key, value := range withPrefix(b, nil) {
-				if pageOf(key) != pageOf(last) && (!found(b, last) || !found(b, key)) {
-					return errHidden
-				}
-				last = key
-				if err := used.addRow(name, key, value); err != nil {
-					return err
-				}
-			}
-			if !found(b, last) {
-				return errHidden
-			}
-		}
-		return nil
-	})
-	return used, err
-}
-
-// addRow counts a row of a bucket, and verifies its checksum if it has one.
-func (u *usage) addRow(bucket, key, value []byte) (err error) {
-	u.add(bytes.Equal(bucket, recordsBucket), key, value, 1)
-	switch string(bucket) {
-	case string(recordsBucket), string(historyBucket):
-		_, err = verify(key, value)
-	case string(bodiesBucket):
-		var n bodyRefs
-		n, err = openRefs(key, value)
-		u.bodies += n.cost()
+// Close closes the files.
+func (x *Reader) Close() (err error) {
+	for _, s := range x.segments {
+		err = errors.Join(err, s.close())
 	}
 	return err
 }
 
-// errHidden is damage to a key by which bbolt finds a page, which has no checksum: bbolt then looks
-// for some rows of the page elsewhere, the first or the last among them.
-var errHidden = errors.New("a row is not where it is looked for")
-
-func found(b *bbolt.Bucket, key []byte) bool { return key == nil || b.Get(key) != nil }
-
-// pageOf returns the page of the file's memory that holds a key.
-func pageOf(key []byte) uintptr {
-	return uintptr(unsafe.Pointer(unsafe.SliceData(key))) / uintptr(os.Getpagesize())
-}
-
-// damaged reports whether an error is in the content of the index: an index is not set aside if
-// the system refused an operation, as with wrong permissions or a full disk.
-func damaged(err error) bool {
-	return !errors.Is(err, ErrInUse) && !errors.As(err, new(syscall.Errno))
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func checksum(key, value []byte) uint32 {
-	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
-}
-
-// withChecksum puts a checksum before a value. bbolt has none for its pages, and a
-// flipped bit must not turn a 503 into a 403, or one origin into another.
-func withChecksum(key, value []byte) []byte {
-	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(value)), checksum(key, value)), value...)
-}
-
-// verify returns the value without its checksum.
-func verify(key, row []byte) ([]byte, error) {
-	if len(row) < 4 || binary.BigEndian.Uint32(row) != checksum(key, row[4:]) {
-		return nil, errors.New("a record does not match its checksum")
+// segment returns the segment with a number, nil if there is none.
+func (x *Reader) segment(number uint32) *segment {
+	i, ok := slices.BinarySearchFunc(x.segments, number, func(s *segment, n uint32) int { return cmp.Compare(s.number, n) })
+	if !ok {
+		return nil
 	}
-	return row[4:], nil
+	return x.segments[i]
 }
 
-// unmarshal returns the value of a row that [change.putJSON] has put.
-func unmarshal[T any](key, row []byte) (value T, err error) {
-	data, err := verify(key, row)
-	if err == nil {
-		err = json.Unmarshal(data, &value)
+// need counts bytes of a segment as needed, or no longer.
+func (x *Reader) need(segment uint32, n int64) {
+	if s := x.segment(segment); s != nil {
+		s.needed += n
 	}
-	return value, err
+}
+
+// add takes up an item that follows all others.
+func (x *Reader) add(it *item) {
+	if it.hasBody {
+		x.lose(it.text) // it was written again
+		x.bodies[it.text] = body{it.end(), it.body, x.bodies[it.text].lines}
+		x.need(it.segment, int64(it.body))
+	}
+	if it.kind == orphan {
+		x.removeUnnamed(it.text) // the last line that named it may have gone since
+		return
+	}
+	if it.text != 0 { // before the last line that names it may go
+		b := x.bodies[it.text]
+		b.lines++
+		x.bodies[it.text] = b
+	}
+	_, known := x.lines[it.key]
+	x.remove(it.key)
+	if it.kind == forget {
+		return
+	}
+	x.lines[it.key] = line{it.place, it.line, it.sum, it.kind, it.text}
+	x.need(it.segment, int64(it.line))
+	switch it.kind {
+	case originRecord:
+		x.origins++
+	case answer:
+		x.count++
+		if known { // it was moved
+			break
+		}
+		s := superseded{it.at, it.file, it.key}
+		if x.opening { // they are not in order yet
+			x.oldest = append(x.oldest, s)
+			break
+		}
+		after := sort.Search(len(x.oldest), func(i int) bool { return x.oldest[i].at > s.at }) // most often all are before it
+		x.oldest = slices.Insert(x.oldest, after, s)
+		x.list(s)
+	}
+}
+
+// list adds a superseded answer to those of its file. If there are too many of its kind, the oldest goes.
+func (x *Reader) list(s superseded) {
+	if x.gone(s.key) {
+		return
+	}
+	all := append(x.answers[s.file], s.key)
+	n, first, withBody := 0, 0, x.lines[s.key].text != 0
+	for i, key := range slices.Backward(all) {
+		if (x.lines[key].text != 0) == withBody {
+			n, first = n+1, i
+		}
+	}
+	if n > maxAnswers {
+		x.remove(all[first])
+		all = slices.Delete(all, first, first+1)
+	}
+	x.answers[s.file] = all
+	if len(x.oldest) > 2*x.count+maxAnswers {
+		x.oldest = slices.DeleteFunc(x.oldest, func(s superseded) bool { return x.gone(s.key) })
+	}
+}
+
+// gone reports whether a key has no line.
+func (x *Reader) gone(key id) bool { return x.lines[key].segment == 0 }
+
+// remove removes the line of a key, if there is one.
+func (x *Reader) remove(key id) {
+	l, ok := x.lines[key]
+	if !ok {
+		return
+	}
+	delete(x.lines, key)
+	x.need(l.segment, -int64(l.length))
+	switch l.kind {
+	case originRecord:
+		x.origins--
+	case answer:
+		x.count--
+	}
+	if l.text != 0 {
+		b := x.bodies[l.text]
+		b.lines--
+		x.bodies[l.text] = b
+		x.removeUnnamed(l.text)
+	}
+}
+
+// removeUnnamed removes a body that no line names.
+func (x *Reader) removeUnnamed(text id) {
+	if x.bodies[text].lines == 0 && !x.opening {
+		x.lose(text)
+		delete(x.bodies, text)
+	}
+}
+
+// lose forgets where a body is.
+func (x *Reader) lose(text id) {
+	if b := x.bodies[text]; b.segment != 0 {
+		x.need(b.segment, -int64(b.length))
+		x.bodies[text] = body{lines: b.lines}
+	}
+}
+
+// removeAnswers removes up to n superseded answers, the oldest ones, and only those that were superseded until a
+// time in Unix nanoseconds. It reports whether it removed any.
+func (x *Reader) removeAnswers(n int, until int64) bool {
+	before := x.count
+	for len(x.oldest) > 0 && before-x.count < n && x.oldest[0].at <= until {
+		s := x.oldest[0]
+		x.oldest = x.oldest[1:]
+		x.remove(s.key)
+		if x.answers[s.file] = slices.DeleteFunc(x.answers[s.file], x.gone); len(x.answers[s.file]) == 0 {
+			delete(x.answers, s.file)
+		}
+	}
+	return x.count < before
+}
+
+// bytes is the size of all files.
+func (x *Reader) bytes() (n int64) {
+	for _, s := range x.segments {
+		n += s.bytes()
+	}
+	return n
 }

@@ -13,8 +13,10 @@ import (
 func TestMemoryIsBounded(t *testing.T) {
 	m := NewMemory(100_000)
 	body := strings.Repeat("#", 1000)
+	var rec policy.Record
 	for i := range 1000 {
-		save(t, m, map[string]policy.Record{fmt.Sprintf("https://%d.example", i): good(body)})
+		rec = answered(body)
+		save(t, m, map[string]policy.Record{fmt.Sprintf("https://%d.example", i): rec})
 		if u := m.Usage(); u.Bytes > u.Bound {
 			t.Fatalf("after %d: %d bytes of %d", i, u.Bytes, u.Bound)
 		}
@@ -22,22 +24,20 @@ func TestMemoryIsBounded(t *testing.T) {
 	if n := m.Usage().Origins; n < 40 || n > 100 {
 		t.Errorf("%d records of a kilobyte in 100", n)
 	}
-	if got, ok := m.Load(t.Context(), "https://999.example"); !ok || same(got, good(body)) != nil {
-		t.Errorf("the newest: got %+v, %v", got, ok)
-	}
+	loaded(t, m, "https://999.example", rec)
 }
 
 // TestMemoryReplaces: a replaced record is counted once.
 func TestMemoryReplaces(t *testing.T) {
 	m := NewMemory(1 << 20)
 	for i := range 100 {
-		save(t, m, map[string]policy.Record{"https://a.example": good(strings.Repeat("#", 100-i))})
+		save(t, m, map[string]policy.Record{"https://a.example": answered(strings.Repeat("#", 100-i))})
 	}
 	if got, ok := m.Load(t.Context(), "https://a.example"); !ok || string(got.Body) != "#" || m.Usage() != (Usage{Origins: 1, Bytes: size("https://a.example", got), Bound: 1 << 20}) {
 		t.Errorf("got %+v, %v, %+v", got, ok, m.Usage())
 	}
 	// A record beyond the bound is not kept, and the others stay.
-	save(t, m, map[string]policy.Record{"https://b.example": good(strings.Repeat("#", 2<<20))})
+	save(t, m, map[string]policy.Record{"https://b.example": answered(strings.Repeat("#", 2<<20))})
 	if _, ok := m.Load(t.Context(), "https://b.example"); ok || m.Usage().Origins != 1 {
 		t.Errorf("found %v, %+v", ok, m.Usage())
 	}
@@ -51,7 +51,7 @@ func TestMemoryAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for i := range 500 {
 				origin := fmt.Sprintf("https://%d.example", (g+i)%20)
-				m.Save(t.Context(), map[string]policy.Record{origin: good("User-agent: *\n")})
+				m.Save(t.Context(), map[string]policy.Record{origin: answered("User-agent: *\n")})
 				if r, ok := m.Load(t.Context(), origin); ok && string(r.Body) != "User-agent: *\n" {
 					t.Errorf("%s: loaded another record: %+v", origin, r)
 				}

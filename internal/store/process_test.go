@@ -5,42 +5,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"robotsgate/policy"
 )
 
-// asProcess makes this test binary another process that uses the folder.
-const asProcess = "STORE_TEST_DIR"
-
-// asFlood makes that process save records of many hosts at once, and some that
-// change, within floodBytes.
+// asProcess makes this test binary another process that uses the folder, and asTask says what it does there.
 const (
-	asFlood    = "STORE_TEST_FLOOD"
-	floodBytes = 1 << 20
+	asProcess = "STORE_TEST_DIR"
+	asTask    = "STORE_TEST_TASK"
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(asProcess); dir != "" {
-		otherProcess(dir)
+		otherProcess(dir, os.Getenv(asTask))
 		return
 	}
 	os.Exit(m.Run())
 }
 
-// otherProcess saves without end, and prints how far it is.
-func otherProcess(dir string) {
+// processRecord is the n-th record of another process.
+func processRecord(n int) policy.Record {
+	body := robots(n, 100)
+	s := &policy.Snapshot{Status: 200, Fetched: time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC), SHA256: policy.Digest(body)}
+	return policy.Record{Good: s, Last: s, Body: []byte(body)}
+}
+
+const floodBytes = 512 << 10
+
+// otherProcess saves without end, and prints how far it is. In a flood it saves within floodBytes.
+func otherProcess(dir, task string) {
 	limits := ample
-	if os.Getenv(asFlood) != "" {
+	if task == "flood" {
 		limits.Bytes = floodBytes
 	}
 	d, err := Open(dir, limits, slog.New(slog.DiscardHandler))
@@ -48,32 +50,31 @@ func otherProcess(dir string) {
 		fmt.Println("in use")
 		return
 	}
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for i := 0; ; i++ {
-		if os.Getenv(asFlood) != "" {
-			records := map[string]policy.Record{"https://changes.example": answered(body(i)), "https://stays.example": answered("stays")}
-			for n := range 100 {
-				records[origin(100*i+n)] = answered(body(100*i + n/2))
+	for i := 0; err == nil; i++ {
+		records := map[string]policy.Record{origin(i): processRecord(i)}
+		if task == "flood" {
+			changes, stays := processRecord(i), processRecord(0)
+			changes.Body = []byte(robots(i, 9000)) // so that segments soon need little
+			changes.Good.SHA256 = policy.Digest(string(changes.Body))
+			records = map[string]policy.Record{"https://changes.example": changes, "https://stays.example": stays, "https://gone.example": stays}
+			if i%2 == 1 {
+				records["https://gone.example"] = policy.Record{}
 			}
-			fmt.Println("saved", i, d.Save(context.Background(), records))
-			continue
+			for n := range 20 {
+				records[origin(20*i+n)] = processRecord(20*i + n/2)
+			}
 		}
-		err := d.Save(context.Background(), map[string]policy.Record{origin(i): good(body(i))})
+		err = d.Save(context.Background(), records)
 		fmt.Println("saved", i, err)
 	}
+	fmt.Println(err)
 }
 
-func origin(i int) string { return fmt.Sprintf("https://%d.example", i) }
-
-func body(i int) string { return fmt.Sprintf("User-agent: *\nDisallow: /%d\n", i) }
-
-func other(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
+// other starts another process. It is killed at the end of the test.
+func other(t *testing.T, dir, task string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), asProcess+"="+dir)
+	cmd.Env = append(os.Environ(), asProcess+"="+dir, asTask+"="+task)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -81,145 +82,160 @@ func other(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
 	return cmd, bufio.NewScanner(out)
+}
+
+// killAfter kills a process after n saves, in the middle of another one, and returns how many it has reported.
+func killAfter(t *testing.T, cmd *exec.Cmd, lines *bufio.Scanner, n int) (saved int) {
+	t.Helper()
+	for ; saved < n; saved++ {
+		if want := fmt.Sprint("saved ", saved, " <nil>"); !lines.Scan() || lines.Text() != want {
+			t.Fatalf("got %q, want %q", lines.Text(), want)
+		}
+	}
+	cmd.Process.Kill()
+	for lines.Scan() {
+		saved++
+	}
+	cmd.Wait()
+	return saved
 }
 
 func TestOtherProcess(t *testing.T) {
 	dir := t.TempDir()
-	open(t, dir)
-	cmd, lines := other(t, dir)
+	d := openFor(t, dir, ample)
+	_, lines := other(t, dir, "")
 	if !lines.Scan() || lines.Text() != "in use" {
 		t.Errorf("another process says %q, want in use", lines.Text())
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
+	d.Close()
+	cmd, lines := other(t, dir, "")
+	lines.Scan()
+	if _, err := Open(dir, ample, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v, want ErrInUse with the folder", err)
 	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	openFor(t, dir, ample)
 }
 
 // TestKilled: all records that a killed process had saved are found, and none is damaged.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
-	cmd, lines := other(t, dir)
-	const n = 30
-	for i := range n {
-		if want := fmt.Sprint("saved ", i, " <nil>"); !lines.Scan() || lines.Text() != want {
-			t.Fatalf("got %q, want %q", lines.Text(), want)
-		}
+	cmd, lines := other(t, dir, "")
+	saved := killAfter(t, cmd, lines, 30)
+	d := openFor(t, dir, ample)
+	for i := range saved {
+		loaded(t, d, origin(i), processRecord(i))
 	}
-	cmd.Process.Kill() // in the middle of the next
-	cmd.Wait()
-	d, log := open(t, dir)
-	for i := range n {
-		if got, ok := d.Load(t.Context(), origin(i)); !ok || same(got, good(body(i))) != nil {
-			t.Errorf("%d: got %+v, %v", i, got, ok)
-		}
-	}
-	if log.Len() > 0 {
-		t.Errorf("log: %s", log)
-	}
+	sound(t, d)
 }
 
-// TestKilledInFlood: after a crash no record names a missing body, and no file is kept
-// for ever.
+// TestKilledInFlood: after a crash no record names a missing body, no forgotten record is back, and no space is lost.
 func TestKilledInFlood(t *testing.T) {
 	dir := t.TempDir()
-	t.Setenv(asFlood, "1")
-	last := 0
-	for run := range 5 {
-		cmd, lines := other(t, dir)
-		for range 5 + run {
-			if !lines.Scan() || !strings.HasSuffix(lines.Text(), " <nil>") {
-				t.Fatalf("got %q", lines.Text())
-			}
+	for run := range 6 {
+		cmd, lines := other(t, dir, "flood")
+		saved := killAfter(t, cmd, lines, 20+run)
+		d := openFor(t, dir, Limits{Keep: ample.Keep, Bytes: floodBytes})
+		loaded(t, d, "https://stays.example", processRecord(0))
+		if _, ok := d.Load(t.Context(), "https://gone.example"); ok && saved%2 == 0 { // the last save, or the one that was broken off
+			absent(t, d, origin(20*saved-1))
 		}
-		cmd.Process.Kill() // somewhere in the next
-		saved := 5 + run
-		for lines.Scan() {
-			saved++
-		}
-		cmd.Wait()
-		last = max(last, saved+1)
-
-		synctest.Test(t, func(t *testing.T) {
-			unfinished, _ := filepath.Glob(filepath.Join(dir, bodiesDir, "*", tempPrefix+"*"))
-			for _, path := range unfinished { // it has the real time
-				if err := os.Chtimes(path, time.Now(), time.Now()); err != nil {
-					t.Fatal(err)
+		left := 0
+		for i := range 20 * (saved + 1) {
+			if got, ok := d.Load(t.Context(), origin(i)); ok {
+				left++
+				if err := same(got, processRecord(20*(i/20)+i%20/2)); err != nil {
+					t.Errorf("%s: %v", origin(i), err)
 				}
 			}
-			d, log := open(t, dir)
-			defer d.Close()
-			left := 0
-			for i := range 100 * last {
-				if _, ok := d.Load(t.Context(), origin(i)); ok {
-					left++
-				}
-			}
-			if got, ok := d.Load(t.Context(), "https://stays.example"); !ok || string(got.Body) != "stays" {
-				t.Errorf("got %+v, %v", got, ok)
-			}
-			if left < 50 || log.Len() > 0 {
-				t.Errorf("%d records are left, log: %s", left, log)
-			}
-			time.Sleep(25 * time.Hour)
-			sound(t, d)
-		})
+		}
+		if left < 50 {
+			t.Errorf("%d records are left", left)
+		}
+		history, err := d.History("https://changes.example")
+		if err != nil || len(history) == 0 {
+			t.Errorf("got %v, %v", history, err)
+		}
+		sound(t, d)
+		for range 10 {
+			save(t, d, map[string]policy.Record{"https://changes.example": answered(robots(run, 9000))})
+		}
+		if n := onDisk(t, dir); n > floodBytes {
+			t.Errorf("%d bytes on disk", n)
+		}
+		sound(t, d)
+		d.Close()
 	}
 }
 
-// TestEngine: an engine does not fetch again what the engine before it has on disk.
-func TestEngine(t *testing.T) {
+// TestReadBeside reads again and again while another process saves, moves and removes segments.
+func TestReadBeside(t *testing.T) {
 	dir := t.TempDir()
-	fetches := 0
-	web := transport(func(r *http.Request) (*http.Response, error) {
-		fetches++
-		w := httptest.NewRecorder()
-		switch r.URL.Host {
-		case "rules.example":
-			w.WriteString("User-agent: *\nDisallow: /private/\n")
-		case "blocked.example":
-			w.WriteHeader(403)
-		case "dead.example":
-			return nil, errors.New("dead")
-		default:
-			w.WriteHeader(404)
+	if _, err := Read(dir, ample.Keep); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no store: %v", err)
+	}
+	_, lines := other(t, dir, "flood")
+	lines.Scan()
+	saved := make(chan int)
+	go func() {
+		n := 1
+		for lines.Scan() {
+			if !strings.HasSuffix(lines.Text(), "<nil>") {
+				t.Errorf("the other process says %q", lines.Text())
+			}
+			select {
+			case saved <- n:
+				return
+			default:
+				n++
+			}
 		}
-		return w.Result(), nil
-	})
-	for run := range 3 {
-		d, log := open(t, dir)
-		e, err := policy.New(policy.Config{
-			Robots: policy.Robots{
-				MaxAge: 24 * time.Hour, MinAge: time.Hour, Timeout: time.Second, MaxBytes: 512 << 10, MaxRedirects: 5, CacheBytes: 1 << 20,
-			},
-			Transport: web, Store: d, Log: slog.New(slog.DiscardHandler),
-		})
+	}()
+	stays, first := processRecord(0), uint32(0)
+	reads := 0
+	for began := time.Now(); time.Since(began) < 3*time.Second/2; reads++ {
+		r, err := Read(dir, ample.Keep)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for host, want := range map[string]policy.Reason{
-			"rules.example": policy.ByRule, "blocked.example": policy.IsUnavailable, "none.example": policy.IsUnavailable, "dead.example": policy.IsUnreachable,
-		} {
-			target, err := policy.ParseURL("https://" + host + "/private/")
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := e.Decide(t.Context(), policy.Request{Target: target, Crawler: &policy.Crawler{Mode: policy.Enforce}, UserAgent: "Bot/1.0"})
-			if err != nil || got.Reason != want {
-				t.Errorf("run %d: %s: got %s, %v, want %s", run, host, got.Reason, err, want)
+		first = r.segments[0].number
+		history, err := r.History("https://stays.example")
+		if err != nil || len(history) != 1 || !history[0].To.IsZero() || history[0].Snapshot.SHA256 != stays.Good.SHA256 {
+			t.Errorf("got %+v, %v", history, err)
+		}
+		if body, err := r.Body(stays.Good.SHA256); err != nil || body != string(stays.Body) {
+			t.Errorf("got %q, %v", body, err)
+		}
+		history, err = r.History("https://changes.example")
+		if err != nil || len(history) == 0 {
+			t.Errorf("got %v, %v", history, err)
+		}
+		for _, a := range history {
+			if _, err := r.Body(a.Snapshot.SHA256); err != nil && !(errors.Is(err, fs.ErrNotExist) && !a.To.IsZero()) { // dropped, but still in the files
+				t.Errorf("the body of %+v: %v", a, err)
 			}
 		}
-		e.Close()
-		d.Close()
-		if log.Len() > 0 {
-			t.Errorf("run %d: log: %s", run, log)
+		if hosts, err := r.HostOrigins("stays.example"); err != nil || len(hosts) != 1 {
+			t.Errorf("got %v, %v", hosts, err)
 		}
-		if fetches != 4 {
-			t.Errorf("run %d: %d fetches, want 4", run, fetches)
+		if err := r.Close(); err != nil {
+			t.Error(err)
 		}
 	}
+	t.Logf("%d reads, while %d segments went", reads, first)
+	select {
+	case n := <-saved:
+		t.Logf("%d saves", n)
+	case <-time.After(time.Minute):
+		t.Error("the other process does not save any more")
+	}
+	if first < 5 {
+		t.Errorf("the first segment is %d; few were removed", first)
+	}
 }
-
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

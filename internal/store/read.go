@@ -1,159 +1,225 @@
 package store
 
 import (
-	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"hash/crc32"
+	"io/fs"
 	"maps"
-	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
-
-	"go.etcd.io/bbolt"
 
 	"robotsgate/policy"
 )
 
-// A Reader reads the folder of a Disk, also while a gate uses it. It does not see
-// later changes.
-type Reader struct {
-	bodies bodies
-	db     *bbolt.DB
-	temp   string // folder of the copy
+// A recordLine is the JSON of a record. Its Last is left out if it is Good, and its Body follows the line.
+type recordLine struct {
+	Key string `json:"key"`
+	policy.DatedRecord
 }
 
-// copyWait bounds the tries to copy an index that is being changed.
-const copyWait = 10 * time.Second
-
-// Read opens the store in dir. The error is fs.ErrNotExist if there is none.
-//
-// A gate holds the lock of the index as long as it runs, so a copy is read. bbolt never
-// writes to a page that the last transaction can reach: a copy during which no
-// transaction has ended is whole.
-func Read(dir string) (*Reader, error) {
-	temp, err := os.MkdirTemp("", "robotsgate-")
-	if err != nil {
-		return nil, err
-	}
-	r := &Reader{bodies: bodies{filepath.Join(dir, bodiesDir)}, temp: temp}
-	index, path := filepath.Join(dir, indexFile), filepath.Join(temp, indexFile)
-	if err := copyIndex(index, path); err != nil {
-		return nil, errors.Join(err, r.Close())
-	}
-	err = guarded(func() (err error) {
-		r.db, err = bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockWait})
-		return err
-	})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s can't be read: %w", index, err), r.Close())
-	}
-	_ = os.RemoveAll(temp) // so that a crash leaves nothing behind; where open files can't be removed, Close does it
-	return r, nil
+// An answerLine is the JSON of a superseded answer.
+type answerLine struct {
+	Key string `json:"key"` // of the record
+	policy.Answer
 }
 
-// Close removes the copy.
-func (r *Reader) Close() error {
-	var err error
-	if r.db != nil {
-		err = r.db.Close()
+// parse reads the JSON of a line that has this checksum.
+func parse(line []byte, sum uint32, into any) error {
+	if crc32.Checksum(line, castagnoli) != sum {
+		return errors.New("a line does not match its checksum")
 	}
-	return errors.Join(err, os.RemoveAll(r.temp))
+	return json.Unmarshal(line, into)
+}
+
+// load returns the record of a key without its body, nil if there is none, and its body if that follows it on disk.
+// The caller holds mu.
+func (x *Reader) load(key string) (r *policy.DatedRecord, body []byte, err error) {
+	l, ok := x.lines[idOf(key)]
+	if !ok {
+		return nil, nil, nil
+	}
+	length := l.length
+	if b := x.bodies[l.text]; b.place == (place{l.segment, l.offset + l.length}) { // both with one read
+		length += b.length
+	}
+	data, err := x.segment(l.segment).read(l.offset, length)
+	if err != nil {
+		return nil, nil, err
+	}
+	var rec recordLine
+	if err := parse(data[:l.length], l.sum, &rec); err != nil || rec.Key != key {
+		return nil, nil, err // another key has the same id by chance
+	}
+	if rec.Last == nil {
+		rec.Last = rec.Good // as for most origins, and so kept once
+	}
+	return &rec.DatedRecord, data[l.length:], nil
+}
+
+// body returns the body with a digest. The caller holds mu.
+func (x *Reader) body(digest string) ([]byte, error) {
+	b := x.bodies[bodyID(digest)]
+	if b.segment == 0 {
+		return nil, fs.ErrNotExist
+	}
+	data, err := x.segment(b.segment).read(b.offset, b.length)
+	if err == nil && policy.Digest(string(data)) != digest {
+		err = policy.ErrChanged
+	}
+	return data, err
+}
+
+// Body returns the file with a SHA-256. The error is fs.ErrNotExist if it is not kept, and policy.ErrChanged if it does
+// not match its name.
+func (x *Reader) Body(digest string) (string, error) {
+	if len(digest) != 64 {
+		return "", fmt.Errorf("%q is not a SHA-256: %w", digest, fs.ErrNotExist)
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	data, err := x.body(digest)
+	return string(data), err
+}
+
+// Length returns the length of the body with a digest, in bytes; 0 if there is none.
+func (x *Reader) Length(digest string) int64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return int64(x.bodies[bodyID(digest)].length)
 }
 
 // History returns the answers of an origin to requests for its robots.txt, the oldest first.
-func (r *Reader) History(origin string) (all []Answer, err error) {
-	return r.history(policy.Scope{Origin: origin})
+func (x *Reader) History(origin string) ([]policy.Answer, error) {
+	return x.history(policy.Scope{Origin: origin})
 }
 
 // TDMRepHistory returns those to requests for its tdmrep.json.
-func (r *Reader) TDMRepHistory(origin string) (all []Answer, err error) {
-	return r.history(policy.Scope{Origin: origin, TDMRep: true})
+func (x *Reader) TDMRepHistory(origin string) ([]policy.Answer, error) {
+	return x.history(policy.Scope{Origin: origin, TDMRep: true})
 }
 
-func (r *Reader) history(file policy.Scope) (all []Answer, err error) {
-	err = guarded(func() error {
-		return r.db.View(func(tx *bbolt.Tx) error {
-			all, err = historyOf(tx, file)
-			return err
-		})
-	})
-	return all, err
-}
-
-// Origins returns the origins of a host, on all ports, of which there are answers. They are sorted.
-func (r *Reader) Origins(host string) ([]string, error) {
-	found := map[string]bool{}
-	err := guarded(func() error {
-		return r.db.View(func(tx *bbolt.Tx) error {
-			for _, bucket := range [][]byte{recordsBucket, historyBucket} {
-				if b := tx.Bucket(bucket); b != nil { // nil: the index is new
-					addOrigins(found, b, "http://"+host)
-					addOrigins(found, b, "https://"+host)
+// history returns the answers about a file, whichever clients they are for.
+func (x *Reader) history(file policy.Scope) (all []policy.Answer, err error) {
+	x.mu.RLock() // throughout, or else an answer that is superseded meanwhile would be missing
+	defer x.mu.RUnlock()
+	for _, crawlers := range []bool{false, true} {
+		file.Crawlers = crawlers
+		superseded, err := x.superseded(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, superseded...)
+		r, _, err := x.load(file.Key())
+		if err != nil {
+			return nil, err
+		}
+		scopes := []policy.Scope{file}
+		if r != nil {
+			for slot := range r.Copies {
+				scopes = append(scopes, policy.Scope{Origin: file.Origin, TDMRep: file.TDMRep, Crawlers: crawlers, Slot: slot})
+			}
+		}
+		for _, scope := range scopes {
+			r, _, err := x.load(scope.Key())
+			if err != nil {
+				return nil, err
+			}
+			if r != nil {
+				for _, a := range r.InForce() {
+					all = append(all, a.Within(scope))
 				}
 			}
-			return nil
-		})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b policy.Answer) int { return a.From.Compare(b.From) })
+	return all, nil
+}
+
+// superseded returns the answers about a file, for one kind of clients, that others have superseded. The caller holds mu.
+func (x *Reader) superseded(file policy.Scope) (all []policy.Answer, err error) {
+	for _, key := range x.answers[idOf(file.Key())] {
+		l := x.lines[key]
+		data, err := x.segment(l.segment).read(l.offset, l.length)
+		if err != nil {
+			return nil, err
+		}
+		var a answerLine
+		if err := parse(data, l.sum, &a); err != nil {
+			return nil, err
+		}
+		if scope := policy.ParseKey(a.Key); scope.Origin == file.Origin {
+			all = append(all, a.Answer.Within(scope))
+		}
+	}
+	return all, nil
+}
+
+// HostOrigins returns the origins of a host, on all ports, of which there are answers. They are sorted.
+func (x *Reader) HostOrigins(host string) ([]string, error) {
+	found := map[string]bool{}
+	_, err := x.keys(place{}, func(it *item) bool { return it.host == idOf(host) }, func(key string) bool {
+		found[policy.ParseKey(key).Origin] = true
+		return true
 	})
 	return slices.Sorted(maps.Keys(found)), err
 }
 
-// addOrigins adds the origins of a bucket that have a scheme and host.
-func addOrigins(found map[string]bool, b *bbolt.Bucket, host string) {
-	for _, crawlers := range []bool{false, true} {
-		prefix := policy.Scope{Origin: host, Crawlers: crawlers}.Key()
-		for key := range withPrefix(b, []byte(prefix)) {
-			scope, _, _ := bytes.Cut(key, []byte{0}) // see historyKey
-			origin := policy.ParseKey(string(scope)).Origin
-			if origin == host || strings.HasPrefix(origin, host+":") {
-				found[origin] = true
+// Origins returns origins, in the order in which they were last saved.
+func (x *Reader) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
+	var first place
+	if from != "" {
+		if _, err := fmt.Sscanf(from, "%d-%d", &first.segment, &first.offset); err != nil {
+			return nil, "", fmt.Errorf("%q is not a place in the list of origins", from)
+		}
+	}
+	const most = 5000 // are read by one call, in about 10 ms
+	read := 0
+	end, err := x.keys(first, func(it *item) bool { return it.kind == originRecord }, func(key string) bool {
+		if origin := policy.ParseKey(key).Origin; strings.Contains(origin, contains) {
+			origins = append(origins, origin)
+		}
+		read++
+		return read < most && len(origins) < limit
+	})
+	if end != (place{}) {
+		next = fmt.Sprintf("%d-%d", end.segment, end.offset)
+	}
+	slices.Sort(origins)
+	return origins, next, err
+}
+
+// keys calls f with the keys of wanted lines, from a place on, until it returns false. End is then the place of the line
+// that follows, and else zero.
+func (x *Reader) keys(from place, wanted func(*item) bool, f func(key string) bool) (end place, err error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, s := range x.segments {
+		if s.number < from.segment {
+			continue
+		}
+		var failed error
+		err := s.scan(func(it item) bool {
+			if s.number == from.segment && it.offset < from.offset || !wanted(&it) || x.lines[it.key].place != it.place {
+				return true
 			}
+			var data []byte
+			if data, failed = s.read(it.offset, it.line); failed != nil {
+				return false
+			}
+			var l struct{ Key string }
+			if parse(data, it.sum, &l) == nil && !f(l.Key) {
+				end = place{s.number, it.offset + 1}
+				return false
+			}
+			return true
+		})
+		if err = cmp.Or(err, failed); err != nil || end != (place{}) {
+			return end, err
 		}
 	}
-}
-
-// Body returns the file that a digest names. The error is fs.ErrNotExist if it is
-// not kept, and ErrChanged if it does not match its name.
-func (r *Reader) Body(digest string) (string, error) {
-	data, err := r.bodies.read(digest)
-	return string(data), err
-}
-
-// copyIndex copies an index as it was at the end of a transaction.
-func copyIndex(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	defer out.Close()
-	for late := time.Now().Add(copyWait); ; time.Sleep(20 * time.Millisecond) {
-		before, errBefore := readMeta(in)
-		// No truncation: an index does not become smaller.
-		_, errCopy := io.Copy(io.NewOffsetWriter(out, 0), io.NewSectionReader(in, 0, math.MaxInt64))
-		after, errAfter := readMeta(in)
-		if err := errors.Join(errBefore, errCopy, errAfter); err != nil {
-			return err
-		}
-		if bytes.Equal(before, after) {
-			return nil
-		}
-		if time.Now().After(late) {
-			return fmt.Errorf("%s changes faster than it can be copied: try again when the gate has less to do", from)
-		}
-	}
-}
-
-// readMeta returns the beginning of an index. It has the two meta pages, to one of which every
-// transaction writes at its end.
-func readMeta(index *os.File) ([]byte, error) {
-	const largestPage = 64 << 10
-	return io.ReadAll(io.NewSectionReader(index, 0, 2*largestPage))
+	return place{}, nil
 }

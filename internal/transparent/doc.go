@@ -1,3 +1,8 @@
 // Package transparent listens for connections that the network redirects to the gate. The LocalAddr of an accepted
 // connection is the destination that its client has chosen.
 package transparent
+
+// Where to change what.
+//
+//	which redirected connections are refused:
+//		proxy/transparent.go; the counts and the log: proxy/redirections.go

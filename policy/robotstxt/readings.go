@@ -16,7 +16,7 @@ import (
 //     characters, as %2B for +
 //   - all merge slashes, except with nginx's merge_slashes off and Apache's MergeSlashes OFF
 //   - IIS and Tomcat (encodedReverseSolidusHandling="decode") take a backslash, %5C too,
-//     for a slash
+//     for a slash; to the others it is a character like any other
 //   - Tomcat and Jetty drop path parameters, which begin with a semicolon, and decode
 //     after that
 //   - nginx (proxy_pass with a path) and Apache httpd (ProxyPass) send the decoded path to
@@ -56,8 +56,8 @@ func (r Reading) normal() string {
 // maxReadings bounds the readings of a path: ten texts of it, with their slashes merged before or
 // after dot segments are removed, or as they are, and the same in ISO 8859-1. Three such texts end at an
 // encoded question mark, and what follows it makes three queries. All of these, and the path itself, may be read
-// with EqualDelims too.
-const maxReadings = 2*3*2*(10+3*3) + 1
+// with EqualDelims too, and backslashes as slashes and as they are.
+const maxReadings = 2*2*3*2*(10+3*3) + 1
 
 // Readings returns the other ways in which common servers read path: none for nearly all paths, at most
 // maxReadings. The paths in them have no dot segments.
@@ -86,19 +86,38 @@ func otherPaths(path string) []string {
 	bare, _, _ := strings.Cut(path, "?")
 	query := path[len(bare):]
 
-	decoded := decodePath(bare)
+	readings := readAs(slash, bare, query)
+	if strings.Contains(decodePath(forward(decodePath(bare, itself)), itself), itself) {
+		for _, r := range readAs(itself, bare, query) {
+			if !slices.Contains(readings, r) {
+				readings = append(readings, r)
+			}
+		}
+	}
+	return readings
+}
+
+// What servers take a backslash for, in the normal form.
+const (
+	slash  = "/"
+	itself = "%5C"
+)
+
+// readAs returns the other paths that servers read bare as that take a backslash for b, with the query.
+func readAs(b, bare, query string) []string {
+	decoded := decodePath(bare, b)
 	forwarded := forward(decoded)
-	texts := []string{decoded, decodePath(forwarded), bare}
+	texts := []string{decoded, decodePath(forwarded, b), bare}
 	beforeMark, afterMark, _ := strings.Cut(decoded, "%3F")
-	marked := []string{decodePath(forwarded), beforeMark} // Apache httpd encodes # and controls before the mark again
+	marked := []string{decodePath(forwarded, b), beforeMark} // Apache httpd encodes # and controls before the mark again
 	if strings.Contains(decoded, ";") || strings.Contains(forwarded, ";") {
-		dropped, droppedLater := dropParameters(bare), decodePath(dropParameters(forwarded))
-		texts = append(texts, dropped, decodePath(dropped), dropParameters(decoded), droppedLater)
+		dropped, droppedLater := dropParameters(bare), decodePath(dropParameters(forwarded), b)
+		texts = append(texts, dropped, decodePath(dropped, b), dropParameters(decoded), droppedLater)
 		marked = append(marked, droppedLater)
 	}
 	for _, text := range [3]string{bare, decoded, texts[1]} { // as sent, and as a proxy in front may send it on
 		if path, ok := afterAuthority(text); ok {
-			texts = append(texts, decodePath(path))
+			texts = append(texts, decodePath(path, b))
 		}
 	}
 	readings := withoutDots(texts, bare)
@@ -165,10 +184,10 @@ func hasReadings(path string) bool {
 	return !ordinary(bare) && spellingsIn(bare) != (spellings{})
 }
 
-// decodePath decodes the escapes that servers do in a path, and makes slashes of
-// backslashes. It leaves the escapes that the normal form has too, and %25, %3F and %23,
+// decodePath decodes the escapes that servers do in a path, and puts
+// this in the place of backslashes. It leaves the escapes that the normal form has too, and %25, %3F and %23,
 // which mean the characters themselves.
-func decodePath(path string) string {
+func decodePath(path, backslash string) string {
 	b := make([]byte, 0, len(path))
 	for i := 0; i < len(path); i++ {
 		c := path[i]
@@ -180,7 +199,8 @@ func decodePath(path string) string {
 			}
 		}
 		if c == '\\' {
-			c = '/'
+			b = append(b, backslash...)
+			continue
 		}
 		b = append(b, c)
 	}

@@ -31,7 +31,9 @@ func TestReadings(t *testing.T) {
 		{"/go/http:%2F/x", []string{"/go/http:/x", "/go/http://x"}},
 		{"//a%2Fb", []string{"/a/b", "/a%2Fb", "/b", "//a/b"}}, // Apache httpd, AllowEncodedSlashes NoDecode
 		{"/private%5Cx", []string{"/private/x"}},
-		{`/private\x`, []string{"/private/x"}}, // only check judges such a path
+		{`/private\x`, []string{"/private/x", "/private%5Cx"}},              // only check judges such a path
+		{"/a%5Cx%2F..%2Fprivate/x", []string{"/a/private/x", "/private/x"}}, // the last one where a backslash is no slash
+		{"/a%255Cx/.%252E/private/x", []string{"/a/private/x", "/private/x"}},
 		{"/public/..%2Fprivate/x", []string{"/private/x"}},
 		{"/public%2F%2E%2e/private/x", []string{"/private/x"}},
 		{"/private/%2F..//x", []string{"/x", "/private/%2F../x", "/private//x", "/private/x"}}, // the last one to Jetty
@@ -66,7 +68,7 @@ func TestReadings(t *testing.T) {
 		{"/100%25/x", nil},
 		{"/%2570rivate", []string{"/private"}},
 		{"/private%252Fx", []string{"/private/x"}},
-		{"/private%255Cx", []string{"/private/x"}},
+		{"/private%255Cx", []string{"/private/x", "/private%5Cx"}},
 		{"/public/%252e%252E/private", []string{"/private"}},
 		{"/%25252e", []string{"/%252e"}},
 		{"/%25u0070rivate", []string{"/private"}},

@@ -109,7 +109,7 @@ func (r Rule) SpellsLike(path string) bool {
 		}
 	}
 	bare, _, _ := strings.Cut(path, "?")
-	for segment := range strings.SplitSeq(decodePath(forward(decodePath(bare))), "/") {
+	for segment := range strings.SplitSeq(decodePath(forward(decodePath(bare, slash)), slash), "/") {
 		segment, _, _ = strings.Cut(segment, ";")
 		if dots(segment) > 0 {
 			return false

@@ -6,6 +6,12 @@
 // that tree.
 package bundle
 
+// Where to change what.
+//
+//	what is in a bundle      write.go; its bounds: below
+//	how a bundle is checked  check.go
+//	what people read of it   report.html and readme.txt
+
 import (
 	"encoding/base64"
 	"encoding/json"
@@ -18,7 +24,6 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
 
@@ -117,7 +122,7 @@ type answer struct {
 }
 
 // answerOf returns the line of an answer to a request for a URL.
-func answerOf(url string, a *store.Answer) answer {
+func answerOf(url string, a *policy.Answer) answer {
 	s := a.Snapshot
 	return answer{
 		URL: url, Time: a.From.UTC(), Fetched: s.Fetched.UTC(), Until: a.To.UTC(), Status: s.Status, SHA256: s.SHA256,
@@ -126,8 +131,8 @@ func answerOf(url string, a *store.Answer) answer {
 }
 
 // stored is the inverse of answerOf.
-func (a *answer) stored() store.Answer {
-	return store.Answer{
+func (a *answer) stored() policy.Answer {
+	return policy.Answer{
 		Crawlers: a.Crawlers, Slot: a.Token, From: a.Time, To: a.Until,
 		Snapshot: &policy.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Looped: a.Looped, NoSlot: a.Others},
 	}

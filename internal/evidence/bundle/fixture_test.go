@@ -19,7 +19,6 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -31,7 +30,7 @@ const robotsText = "User-agent: *\nDisallow: /private/\n"
 // kept is the evidence of a gate.
 type kept struct {
 	config  []byte
-	history map[string][]store.Answer // by origin
+	history map[string][]policy.Answer // by origin
 	bodies  map[string]string
 }
 
@@ -42,8 +41,8 @@ func (k *kept) Configuration(digest string) ([]byte, error) {
 	return k.config, nil
 }
 
-func (k *kept) History(origin string) ([]store.Answer, error) { return k.history[origin], nil }
-func (k *kept) TDMRepHistory(string) ([]store.Answer, error)  { return nil, nil }
+func (k *kept) History(origin string) ([]policy.Answer, error) { return k.history[origin], nil }
+func (k *kept) TDMRepHistory(string) ([]policy.Answer, error)  { return nil, nil }
 func (k *kept) Body(digest string) (string, error) {
 	body, ok := k.bodies[digest]
 	if !ok {
@@ -67,11 +66,11 @@ func newKept(t testing.TB, sites int) *kept {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kept{config: text, history: map[string][]store.Answer{}, bodies: map[string]string{policy.Digest(robotsText): robotsText}}
+	k := &kept{config: text, history: map[string][]policy.Answer{}, bodies: map[string]string{policy.Digest(robotsText): robotsText}}
 	for i := range sites {
 		s := answered(noon)
 		s.Fetched = noon.Add(30 * 24 * time.Hour)
-		k.history[origin(i)] = []store.Answer{{From: noon, Snapshot: s}}
+		k.history[origin(i)] = []policy.Answer{{From: noon, Snapshot: s}}
 	}
 	return k
 }

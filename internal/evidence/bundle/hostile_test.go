@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/store"
+	"robotsgate/policy"
 )
 
 // A member is a file of a zip file.
@@ -280,10 +280,10 @@ func memberIn(names []string, folder string) string {
 
 // TestTooManyAnswers: no bundle is made that check refuses for the number of its answers.
 func TestTooManyAnswers(t *testing.T) {
-	answers := func(n int) []store.Answer {
-		all := make([]store.Answer, n)
+	answers := func(n int) []policy.Answer {
+		all := make([]policy.Answer, n)
 		for i := range all {
-			all[i] = store.Answer{From: noon, Snapshot: answered(noon)}
+			all[i] = policy.Answer{From: noon, Snapshot: answered(noon)}
 		}
 		return all
 	}
@@ -291,12 +291,12 @@ func TestTooManyAnswers(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		sites int
-		of    func(site int) []store.Answer
+		of    func(site int) []policy.Answer
 		ok    bool
 	}{
-		{"as many as are permitted about one URL", 1, func(int) []store.Answer { return most }, true},
-		{"one more", 1, func(int) []store.Answer { return answers(maxAnswersOf + 1) }, false},
-		{"too many in all", maxAnswerCount/maxAnswersOf + 1, func(int) []store.Answer { return most }, false},
+		{"as many as are permitted about one URL", 1, func(int) []policy.Answer { return most }, true},
+		{"one more", 1, func(int) []policy.Answer { return answers(maxAnswersOf + 1) }, false},
+		{"too many in all", maxAnswerCount/maxAnswersOf + 1, func(int) []policy.Answer { return most }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			k := newKept(t, test.sites)

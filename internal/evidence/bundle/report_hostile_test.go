@@ -13,7 +13,6 @@ import (
 	"golang.org/x/net/html"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
 
@@ -62,7 +61,7 @@ func TestReportHostile(t *testing.T) {
 		line := strings.NewReplacer("\r", "", "\n", "", "\x00", "").Replace(text) // they end a line, or make the file a binary one
 		body := robotsText + "Disallow: /" + line + "\nUser-agent: " + line + "\n# " + line + "\n"
 		k.bodies[policy.Digest(robotsText)] = body
-		k.history[origin(0)+text] = []store.Answer{{From: noon, Slot: text, Snapshot: answered(noon)}}
+		k.history[origin(0)+text] = []policy.Answer{{From: noon, Slot: text, Snapshot: answered(noon)}}
 		c, err := parse(k.config)
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,12 @@
 // findings, [Fix] the corrected file.
 package lint
 
+// Where to change what.
+//
+//	what is reported   line.go or another file of this package, and a case in testdata
+//	what is corrected  a call of linter.correct. A correction must change no decision: TestRealFiles and FuzzFix
+//	                   check that
+
 import (
 	"cmp"
 	"fmt"

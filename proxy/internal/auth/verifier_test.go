@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -188,8 +189,12 @@ func TestFloodThatFillsTheQueue(t *testing.T) {
 	})
 }
 
-// No client has two comparisons running, and all together have no more than the slots.
+// No client has two comparisons running, and all together have no more than the slots, for which half of the
+// processors are used.
 func TestComparisonsAtATime(t *testing.T) {
+	if got, want := NewVerifier().slots, max(1, runtime.GOMAXPROCS(0)/2); got != want {
+		t.Errorf("%d comparisons run at a time, want %d", got, want)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 3)
 		for i := range 4 {

@@ -4,6 +4,8 @@ import (
 	"io"
 	"net"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // A connection that lingers is half-closed at once, and closed when the client has closed it: a client that still
@@ -49,4 +51,28 @@ func TestLinger(t *testing.T) {
 			t.Errorf("the client read %q, %v", response, err)
 		}
 	}
+}
+
+// A halfCloser is a pipe whose half can be closed, like that of a TCP connection.
+type halfCloser struct{ net.Conn }
+
+func (halfCloser) CloseWrite() error { return nil }
+
+// A connection that lingers is closed after 5 s, although its client still sends.
+func TestLingerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peer, accepted := net.Pipe()
+		c := &Conn{Conn: halfCloser{accepted}, listener: &Listener{Limits: &ConnLimits{}}}
+		c.Linger()
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		for err := error(nil); err == nil && time.Since(start) < time.Minute; time.Sleep(time.Second / 10) {
+			_, err = peer.Write([]byte("x"))
+		}
+		if took := time.Since(start); took < 5*time.Second || took > 6*time.Second {
+			t.Errorf("the connection was closed after %v, want 5 s", took)
+		}
+	})
 }

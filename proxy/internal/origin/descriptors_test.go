@@ -41,6 +41,11 @@ func TestShares(t *testing.T) {
 			t.Errorf("%d: %d idle connections in each pool, of %d to origins", limit, idle, origins)
 		}
 	}
+	for limit, want := range map[int]int{64: 24, 300: 37, 1024: 128, 16_000: 2000, 20_000: 2048} { // an eighth, 24 to 2048
+		if got := newDescriptors(limit, nil).reserve(); got != want {
+			t.Errorf("%d: %d in reserve, want %d", limit, got, want)
+		}
+	}
 	unknown := newDescriptors(0, nil)
 	if unknown.Clients(10) != 10 || unknown.Other(500) != 500 || unknown.idle() != maxIdle || !unknown.take(1<<30) {
 		t.Error("there is a bound where no limit is known")

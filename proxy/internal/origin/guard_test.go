@@ -235,3 +235,13 @@ func TestUploadCost(t *testing.T) {
 		}
 	}
 }
+
+// The parent proxy is that of the configuration. The variables of the environment may lead to the gate itself.
+func TestNoProxyOfEnvironment(t *testing.T) {
+	for _, c := range []Config{{}, {OnlyNetHTTP: true}, {MaxConnsPerHost: 1}} {
+		u := newTransport(t, c, &Descriptors{})
+		if u.netHTTP.large.Proxy != nil || u.netHTTP.small.Proxy != nil {
+			t.Errorf("%+v: net/http looks for a proxy", c)
+		}
+	}
+}

@@ -1,9 +1,11 @@
 package origin
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -68,6 +70,33 @@ func (o *tlsOrigin) get(t *testing.T, upgrade bool) (*http.Response, string) {
 		t.Fatal(err)
 	}
 	return resp, string(body)
+}
+
+// An origin that offers no TLS 1.2 or later is sent nothing.
+func TestOldTLS(t *testing.T) {
+	for version, want := range map[uint16]bool{tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		s.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: version}
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+		s.StartTLS()
+		defer s.Close()
+		roots := x509.NewCertPool()
+		roots.AddCert(s.Certificate())
+		for _, only := range []bool{false, true} {
+			u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, OnlyNetHTTP: only}, &Descriptors{})
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := u.RoundTrip(r)
+			if err == nil {
+				resp.Body.Close()
+			}
+			if (err == nil) != want {
+				t.Errorf("%s, only net/http: %v: error %v, want a response: %v", tls.VersionName(version), only, err, want)
+			}
+		}
+	}
 }
 
 // A WebSocket handshake is sent over HTTP/1, also to an origin that prefers HTTP/2, and whether that

@@ -5,6 +5,12 @@
 // send every request, or [http1Client] in front of it. [Descriptors] bounds the connections of all Transports.
 package origin
 
+// Where to change what.
+//
+//	where the gate may connect to  guard.go
+//	how a request is sent          http1client.go without a body over HTTP/1, nethttp.go otherwise, with upload.go
+//	                               for bodies
+
 import (
 	"cmp"
 	"context"

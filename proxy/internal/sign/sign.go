@@ -6,6 +6,10 @@
 // Accept-Signature, and [Memory] keeps the origins that have sent it.
 package sign
 
+// Where to change what.
+//
+//	the form of a signature  this package, with vectors in testdata; when a request is signed: proxy/sign.go
+
 import (
 	"encoding/base64"
 	"errors"

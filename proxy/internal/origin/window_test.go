@@ -1,0 +1,84 @@
+package origin
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"io"
+	"net/http"
+	"net/netip"
+	"testing"
+
+	"robotsgate/proxy/internal/memory"
+)
+
+// TestWindows: over HTTP/2 an origin may send as much of a response ahead as docs/limits.md says, with memory for
+// large responses, without it, and with a limit on connections.
+func TestWindows(t *testing.T) {
+	leaf := localLeaf(t)
+	cert, err := x509.ParseCertificate(leaf.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(cert)
+	full := &memory.Client{Budget: &memory.Budget{}}
+	if !full.Take(memory.Limit/5, memory.ForBuffers) {
+		t.Fatal("an empty budget is full")
+	}
+	for _, test := range []struct {
+		name     string
+		maxConns int
+		client   *memory.Client
+		want     uint32
+	}{
+		{"with memory", 0, nil, 512 << 10},
+		{"without memory", 0, full, 16 << 10},
+		{"with egress.max_conns_per_host", 2, nil, 64 << 10},
+	} {
+		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{*leaf}, NextProtos: []string{"h2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		windows := make(chan uint32, 10) // Transport may try again
+		go func() {
+			for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+				windows <- initialWindow(conn)
+				conn.Close()
+			}
+		}()
+		u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, MaxConnsPerHost: test.maxConns, DialTimeout: patience}, &Descriptors{})
+		ctx := memory.NewContext(t.Context(), &memory.Reservation{Client: test.client})
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+l.Addr().String()+"/", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if resp, err := u.RoundTrip(r); err == nil {
+				resp.Body.Close()
+			}
+		}()
+		if got := receive(t, windows, "SETTINGS"); got != test.want {
+			t.Errorf("%s: %d bytes, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+// initialWindow returns SETTINGS_INITIAL_WINDOW_SIZE of a client (RFC 9113, 3.4, 4.1 and 6.5).
+func initialWindow(conn io.Reader) uint32 {
+	head := make([]byte, len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")+9)
+	if _, err := io.ReadFull(conn, head); err != nil {
+		return 0
+	}
+	settings := make([]byte, int(head[24])<<16|int(head[25])<<8|int(head[26]))
+	if _, err := io.ReadFull(conn, settings); err != nil {
+		return 0
+	}
+	for ; len(settings) >= 6; settings = settings[6:] {
+		if binary.BigEndian.Uint16(settings) == 4 {
+			return binary.BigEndian.Uint32(settings[2:])
+		}
+	}
+	return 0
+}
