@@ -31,7 +31,7 @@ package policy
 //	what the use of content refuses before a request is sent:
 //		preference.go, and a story in testdata/origins/usage.txtar
 //	what an override is for, and what it does:
-//		override.go, and a case of allowlist_test.go; mistakes and warnings: internal/config/override.go
+//		override.go, and a case of allowlist_test.go; mistakes and warnings: overridecheck.go
 //	a member of the JSON of refusals and of check --json:
 //		evidence.go, and docs/annotations.md
 
