@@ -90,11 +90,12 @@ func (x *Reader) open(flag int) error {
 	}
 	x.opening = true
 	for _, s := range x.segments {
-		if err := s.scan(func(it item) bool { x.add(&it); return true }); err != nil {
-			return err
+		s.damaged = s.items
+		if s.items == 0 && s.size > 0 { // the index file was lost
+			s.damaged = 1
 		}
-		if s.items == 0 && s.size > 0 {
-			s.damaged++ // the index file was lost
+		if err := s.scan(func(it item) bool { s.damaged--; x.add(&it); return true }); err != nil {
+			return err
 		}
 	}
 	x.opening = false

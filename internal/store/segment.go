@@ -27,7 +27,7 @@ type segment struct {
 	size        int64 // of the data file
 	items       int64 // in the index file
 	needed      int64 // bytes of the data file that the store still needs
-	damaged     int   // items that could not be read
+	damaged     int64 // items that were not sound when it was opened
 }
 
 const (
@@ -97,10 +97,9 @@ func (s *segment) append(data []byte, items []item) (err error) {
 	return s.index.Sync()
 }
 
-// scan calls f with the items that are sound, until it returns false. It counts the others.
+// scan calls f with the items that are sound, until it returns false.
 func (s *segment) scan(f func(item) bool) error {
 	const chunk = 4096
-	s.damaged = 0
 	b := make([]byte, chunk*itemSize)
 	for n := int64(0); n < s.items; n += chunk {
 		some := b[:min(chunk, s.items-n)*itemSize]
@@ -112,9 +111,8 @@ func (s *segment) scan(f func(item) bool) error {
 		for ; len(some) > 0; some = some[itemSize:] {
 			it, ok := parseItem(some[:itemSize])
 			it.segment = s.number
-			if !ok || int64(it.offset)+int64(it.line)+int64(it.body) > s.size {
-				s.damaged++
-			} else if !f(it) {
+			sound := ok && int64(it.offset)+int64(it.line)+int64(it.body) <= s.size
+			if sound && !f(it) {
 				return nil
 			}
 		}
