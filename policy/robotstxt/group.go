@@ -11,7 +11,7 @@ const everyone = "*"
 // A section is the rules of all groups that are for the same crawlers. One for the crawlers that a
 // Crawl-delay is for may have none.
 type section struct {
-	rules      []rule   // sorted, see indexRules
+	rules      []rule   // see indexRules
 	queryRules []rule   // the same, for the second comparison of package match
 	has        [2]bool  // Disallow rules, Allow rules
 	decoded    *section // the rules whose sub-delims are decoded, for Reading.EqualDelims; nil if there are none

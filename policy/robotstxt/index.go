@@ -7,7 +7,10 @@ import (
 	"strings"
 )
 
-// prefilterFrom is how many rules make a prefilter worth its memory.
+// indexedFrom is how many rules make an index worth its time. Most files have fewer.
+const indexedFrom = 128
+
+// prefilterFrom is how many rules of an index make a prefilter worth its memory.
 const prefilterFrom = 32
 
 // indexRules returns rules in an order in which the few that may match a path are found
@@ -16,9 +19,12 @@ const prefilterFrom = 32
 // Rules with the same literal beginning make a run. Field up of each rule of a run is
 // where the run ends whose literal beginning is the longest proper prefix of its own; 0
 // if there is none. All rules that may match a path are in the run that [lastRun] finds,
-// or on the way up from it.
+// or on the way up from it. Few rules stay as they are.
 func (f *File) indexRules(unsorted []rule) []rule {
 	rules := slices.Clone(unsorted)
+	if len(rules) < indexedFrom {
+		return rules
+	}
 	slices.SortFunc(rules, func(a, b rule) int {
 		return cmp.Or(strings.Compare(a.literal(), b.literal()), cmp.Compare(a.rank, b.rank), cmp.Compare(b.line, a.line))
 	})

@@ -67,9 +67,18 @@ type candidate struct {
 	found       []*rule
 }
 
-// search looks for a better candidate among indexed rules.
+// search looks for a better candidate among the rules of a section.
 func (c *candidate) search(rules []rule, path string) {
 	c.Steps -= 16
+	if len(rules) < indexedFrom {
+		for i := 0; i < len(rules) && c.Steps >= 0; i++ {
+			literal := rules[i].literal()
+			if c.Steps -= 1 + len(literal); strings.HasPrefix(path, literal) {
+				c.consider(&rules[i], len(literal), path)
+			}
+		}
+		return
+	}
 	for end := lastRun(rules, path); end > 0 && c.Steps >= 0; {
 		last := &rules[end-1]
 		literal := last.literal()
