@@ -44,6 +44,7 @@ type Disk struct {
 	lock   *flock.Flock
 
 	writing sync.Mutex // held by the one that appends or removes
+	checked bool       // the store is within its limits, which may be lower than before the start
 }
 
 // Open returns the store in dir, and makes it on first use. The error is ErrInUse if another process uses it.
@@ -122,7 +123,7 @@ func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
 	d.mu.RUnlock()
 	if r != nil && err != nil {
 		d.mu.Lock()
-		d.lose(bodyID(r.Good.SHA256)) // so that it is written again
+		delete(d.bodies, bodyID(r.Good.SHA256)) // so that it is written again
 		d.mu.Unlock()
 	}
 	if err != nil {
@@ -150,22 +151,24 @@ func (d *Disk) save(records map[string]policy.Record) error {
 	if d.lines == nil {
 		return os.ErrClosed
 	}
-	d.removeExpired()
-	if err := d.makeRoom(); err != nil {
-		return err
-	}
 	b := batch{texts: map[id]bool{}}
 	for _, key := range slices.Sorted(maps.Keys(records)) {
+		if len(b.items) == 0 && (d.full() || !d.checked) { // before the batch relies on what the store has
+			if err := d.makeRoom(); err != nil {
+				return err
+			}
+			d.checked = !d.crowded()
+		}
 		if err := d.saveRecord(&b, key, records[key]); err != nil {
 			return err
 		}
 		if len(b.data) >= d.limits.batch() {
-			if err := d.write(&b); err != nil {
+			if err := d.append(&b); err != nil {
 				return err
 			}
 		}
 	}
-	return d.write(&b)
+	return d.append(&b)
 }
 
 // A batch is what is appended at once.
@@ -242,8 +245,8 @@ func (b *batch) add(it item, line any, body []byte) error {
 	return nil
 }
 
-// write appends a batch to the last segment, or to a new one if that is full, and empties it.
-func (d *Disk) write(b *batch) error {
+// append appends a batch to the last segment, or to a new one if that is full, and empties it.
+func (d *Disk) append(b *batch) error {
 	if len(b.items) == 0 {
 		return nil
 	}

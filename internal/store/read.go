@@ -141,8 +141,11 @@ func (x *Reader) history(file policy.Scope) (all []policy.Answer, err error) {
 
 // superseded returns the answers about a file, for one kind of clients, that others have superseded. The caller holds mu.
 func (x *Reader) superseded(file policy.Scope) (all []policy.Answer, err error) {
-	for _, key := range x.answers[idOf(file.Key())] {
-		l := x.lines[key]
+	for _, s := range x.answers[idOf(file.Key())] {
+		l, ok := x.lines[s.key]
+		if !ok || s.at <= x.expired() {
+			continue
+		}
 		data, err := x.segment(l.segment).read(l.offset, l.length)
 		if err != nil {
 			return nil, err
@@ -161,7 +164,9 @@ func (x *Reader) superseded(file policy.Scope) (all []policy.Answer, err error) 
 // HostOrigins returns the origins of a host, on all ports, of which there are answers. They are sorted.
 func (x *Reader) HostOrigins(host string) ([]string, error) {
 	found := map[string]bool{}
-	_, err := x.keys(place{}, func(it *item) bool { return it.host == idOf(host) }, func(key string) bool {
+	_, err := x.keys(place{}, func(it *item) bool {
+		return it.host == idOf(host) && (it.kind != answer || it.at > x.expired())
+	}, func(key string) bool {
 		found[policy.ParseKey(key).Origin] = true
 		return true
 	})

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,10 +30,16 @@ func (l Limits) segment() int64 { return min(max(l.Bytes/32, 64<<10), 128<<20) }
 // batch is the size at which a batch is written.
 func (l Limits) batch() int { return int(min(l.segment()/4, 4<<20)) }
 
+// full reports whether the next batch needs a new segment.
+func (d *Disk) full() bool {
+	n := len(d.segments)
+	return n == 0 || d.segments[n-1].size >= d.limits.segment()
+}
+
 // last returns the segment to append to, a new one if the last one is full.
 func (d *Disk) last() (*segment, error) {
 	n := len(d.segments)
-	if n > 0 && d.segments[n-1].size < d.limits.segment() {
+	if !d.full() {
 		return d.segments[n-1], nil
 	}
 	number := uint32(1)
@@ -62,56 +67,113 @@ func (d *Disk) crowded() bool {
 // makeRoom removes segments of which little is needed. When the store is crowded, it also removes the oldest superseded
 // answers, and when there are none left, the oldest records.
 func (d *Disk) makeRoom() error {
-	for {
-		s, share := d.leastNeeded()
-		crowded := d.crowded()
+	for until := d.expired(); ; {
+		d.removeAnswers(until)
+		if !d.crowded() && d.gone < len(d.lines)/8 {
+			return nil // it is not worth the time to look at all lines
+		}
+		needed, moved := d.needed(), false
+		for _, s := range slices.Clone(d.segments[:max(len(d.segments)-1, 0)]) {
+			if n := needed[s.number]; n < s.size/2 || d.crowded() && n < s.size/8*7 {
+				if err := d.move(s); err != nil {
+					return err
+				}
+				moved = true
+			}
+		}
+		d.gone = 0
 		switch {
-		case share < 1./2 || crowded && share < 7./8:
-			if err := d.move(s, true); err != nil {
-				return err
-			}
-		case !crowded || s == nil:
+		case !d.crowded() || len(d.segments) < 2 && !moved:
 			return nil
+		case moved:
+		case d.count > 0:
+			until = d.oldest(1 + d.count/64)
 		default:
-			const some = 16
-			d.mu.Lock()
-			removed := d.removeAnswers(some, math.MaxInt64)
-			d.mu.Unlock()
-			if removed {
-				continue
-			}
-			if err := d.move(d.segments[0], false); err != nil {
+			if err := d.removeRecords(d.segments[0]); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// leastNeeded returns the segment with the smallest needed share, other than the last segment.
-func (d *Disk) leastNeeded() (least *segment, share float64) {
-	d.mu.RLock() // Load may lose a body
-	defer d.mu.RUnlock()
-	share = math.Inf(1)
-	for _, s := range d.segments[:max(len(d.segments)-1, 0)] {
-		if of := float64(s.needed) / float64(max(s.size, 1)); of < share {
-			least, share = s, of
+// needed returns how many bytes of each segment's data are needed, by its number. It forgets the bodies that no line names.
+func (d *Disk) needed() map[uint32]int64 {
+	d.mu.RLock() // others read meanwhile
+	needed, named := map[uint32]int64{}, make(map[id]bool, len(d.bodies))
+	for _, l := range d.lines {
+		needed[l.segment] += int64(l.length)
+		named[l.text] = true
+	}
+	var unnamed []id
+	for text, b := range d.bodies {
+		if named[text] {
+			needed[b.segment] += int64(b.length)
+		} else {
+			unnamed = append(unnamed, text)
 		}
 	}
-	return least, share
+	d.mu.RUnlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, text := range unnamed {
+		delete(d.bodies, text)
+	}
+	return needed
 }
 
-// move appends what is needed of a segment to the last one, with or without its records, and removes it.
-func (d *Disk) move(s *segment, records bool) error {
+// oldest returns when the last of the n answers was superseded that were superseded first, in Unix nanoseconds.
+func (d *Disk) oldest(n int) int64 {
+	var all []int64
+	for _, some := range d.answers {
+		for _, s := range some {
+			all = append(all, s.at)
+		}
+	}
+	slices.Sort(all)
+	return all[min(n, len(all))-1]
+}
+
+// removeAnswers removes the answers that were superseded until a time in Unix nanoseconds, and those that are lost.
+func (d *Disk) removeAnswers(until int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for file, all := range d.answers {
+		all = slices.DeleteFunc(all, func(s superseded) bool {
+			if s.at <= until {
+				d.remove(s.key)
+			}
+			return d.lines[s.key].segment == 0
+		})
+		if d.answers[file] = all; len(all) == 0 {
+			delete(d.answers, file)
+		}
+	}
+}
+
+// removeRecords removes the records of a segment, so that it can be moved.
+func (d *Disk) removeRecords(s *segment) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return s.scan(func(it item) bool {
+		if l := d.lines[it.key]; l.place == it.place && l.kind != answer {
+			d.remove(it.key)
+		}
+		return true
+	})
+}
+
+// move appends what is needed of a segment to the last one, and removes it.
+func (d *Disk) move(s *segment) error {
 	b := batch{texts: map[id]bool{}}
 	var failed error
 	err := s.scan(func(it item) bool {
-		if d.moveItem(&b, s, it, records); len(b.data) >= d.limits.batch() {
-			failed = d.write(&b)
+		if d.moveItem(&b, s, it); len(b.data) >= d.limits.batch() {
+			failed = d.append(&b)
 		}
 		return failed == nil
 	})
 	if err = cmp.Or(err, failed); err == nil {
-		err = d.write(&b)
+		err = d.append(&b)
 	}
 	if err != nil {
 		return err
@@ -129,7 +191,7 @@ func (d *Disk) move(s *segment, records bool) error {
 }
 
 // moveItem adds what is needed of an item of a segment to a batch.
-func (d *Disk) moveItem(b *batch, s *segment, it item, records bool) {
+func (d *Disk) moveItem(b *batch, s *segment, it item) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l, known := d.lines[it.key]
@@ -141,10 +203,6 @@ func (d *Disk) moveItem(b *batch, s *segment, it item, records bool) {
 		return
 	}
 	needed := l.place == it.place
-	if needed && it.kind != answer && !records {
-		d.remove(it.key)
-		needed = false
-	}
 	it.hasBody = it.hasBody && d.bodies[it.text].place == it.end()
 	if !needed {
 		it.kind, it.offset, it.line = orphan, it.offset+it.line, 0
@@ -162,7 +220,7 @@ func (d *Disk) moveItem(b *batch, s *segment, it item, records bool) {
 			d.remove(it.key)
 		}
 		if it.hasBody {
-			d.lose(it.text)
+			delete(d.bodies, it.text)
 		}
 		return
 	}

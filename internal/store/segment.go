@@ -26,7 +26,6 @@ type segment struct {
 	data, index *os.File
 	size        int64 // of the data file
 	items       int64 // in the index file
-	needed      int64 // bytes of the data file that the store still needs
 	damaged     int64 // items that were not sound when it was opened
 }
 
