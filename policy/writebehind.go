@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"robotsgate/internal/loglimit"
 )
 
 const (
@@ -152,7 +154,7 @@ func (r *Record) within(next *Record) bool {
 
 func (w *writeBehind) loop(ctx context.Context) {
 	defer close(w.stopped)
-	var logged time.Time
+	var logged loglimit.Minute
 	for stopping := false; !stopping; {
 		select {
 		case <-w.wake:
@@ -161,8 +163,7 @@ func (w *writeBehind) loop(ctx context.Context) {
 		}
 		pause, hurry := saveInterval, w.hurry // gathers a burst into one write
 		if n, err := w.save(); err != nil {
-			if time.Since(logged) >= time.Minute {
-				logged = time.Now()
+			if logged.Add() > 0 {
 				w.log.Error("snapshots can't be saved, they stay in memory", "error", err, "origins", n)
 			}
 			pause, hurry = retryInterval, nil

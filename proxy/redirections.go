@@ -118,7 +118,7 @@ func (p *Proxy) refuseRedirected(c *client.Conn, reason RedirectRefusal) {
 	if d.refused[reason] == nil {
 		d.refused[reason] = &client.Rejections{}
 	}
-	names := d.refused[reason].Add(client.LimitKey(client.AddrOf(c)).String(), time.Now())
+	names := d.refused[reason].Add(client.LimitKey(client.AddrOf(c)).String())
 	d.mu.Unlock() // before the log, which may block
 	if len(names) > 0 {
 		p.Log.Warn("redirected connections are refused: "+redirectAdvice[reason], "reason", string(reason), "clients", strings.Join(names, ", "))

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"robotsgate/internal/loglimit"
 )
 
 // maxWrite is how long a write may take before the log counts as failing.
@@ -23,7 +25,7 @@ type health struct {
 	writing  atomic.Int64          // when the write in progress began, in Unix nanoseconds; 0: there is none
 	lost     atomic.Int64          // records, since the start
 	untold   atomic.Int64          // lost records that no written record states yet
-	reported atomic.Int64          // when a loss was last logged, in Unix seconds
+	reported loglimit.Minute       // of losses
 }
 
 func (h *health) err() error {
@@ -48,8 +50,7 @@ func (h *health) lose(n int, err error) {
 	h.failing.Store(&err)
 	h.lost.Add(int64(n))
 	h.untold.Add(int64(n))
-	now, last := time.Now().Unix(), h.reported.Load()
-	if now-last >= 60 && h.reported.CompareAndSwap(last, now) {
+	if h.reported.Add() > 0 {
 		h.report(err)
 	}
 }

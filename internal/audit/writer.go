@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"robotsgate/internal/evidence"
+	"robotsgate/internal/loglimit"
 )
 
 // Under load records are written together: locking the file, and checking that it has not
@@ -35,15 +36,15 @@ type writer struct {
 	out      output
 	lines    *evidence.Log
 	status   atomic.Pointer[Status]
-	text     []byte        // memory for lines
-	client   *http.Client  // to witnesses
-	settle   func()        // see Options
-	signed   time.Time     // when a checkpoint was tried last
-	covered  time.Time     // when a checkpoint was written last; zero: not since the start
-	size     int64         // records that the last checkpoint covers
-	reported time.Time     // when a failure to keep a checkpoint was last logged
-	probed   chan struct{} // closed after the first probe
-	done     chan struct{} // closed when all lines are written
+	text     []byte          // memory for lines
+	client   *http.Client    // to witnesses
+	settle   func()          // see Options
+	signed   time.Time       // when a checkpoint was tried last
+	covered  time.Time       // when a checkpoint was written last; zero: not since the start
+	size     int64           // records that the last checkpoint covers
+	reported loglimit.Minute // of failures to keep a checkpoint
+	probed   chan struct{}   // closed after the first probe
+	done     chan struct{}   // closed when all lines are written
 }
 
 // A Status is the state of a transparency log at its last checkpoint.
@@ -179,8 +180,7 @@ func (w *writer) checkpoint(first, end bool) error {
 	w.out.sync() // before the checkpoint is kept, so that it covers no record that a power cut can take away
 	line, err := w.lines.Checkpoint(first, end)
 	if err != nil {
-		if time.Since(w.reported) >= time.Minute {
-			w.reported = time.Now()
+		if w.reported.Add() > 0 {
 			w.log.Error("the audit log gets no checkpoint; check the space and permissions of data_dir", "error", err)
 		}
 		return err

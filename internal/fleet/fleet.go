@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"robotsgate/internal/loglimit"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
 )
@@ -67,7 +68,7 @@ type Fleet struct {
 	skewed      atomic.Bool   // this machine's clock differs, which was logged
 	back        chan struct{} // the store is back
 	rejected    atomic.Uint64
-	warned      atomic.Int64 // when a rejected value was last logged, in Unix seconds
+	warned      loglimit.Minute // of rejected values
 
 	mu        sync.Mutex
 	gates     []Gate              // seen last
@@ -228,8 +229,7 @@ func (f *Fleet) members() int {
 // reject counts a value that is treated as absent, and logs it once a minute.
 func (f *Fleet) reject(what string, err error) {
 	f.rejected.Add(1)
-	now, before := time.Now().Unix(), f.warned.Load()
-	if now-before >= 60 && f.warned.CompareAndSwap(before, now) {
+	if f.warned.Add() > 0 {
 		f.log.Warn("a value in the fleet's store is ignored: do all gates have the same fleet.key_file, and right clocks?", "about", what, "error", err)
 	}
 }

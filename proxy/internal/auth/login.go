@@ -8,8 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
-	"time"
+
+	"robotsgate/internal/loglimit"
 )
 
 // A Login is the content of Proxy-Authorization. It must never be logged.
@@ -47,25 +47,12 @@ func Parse(lines []string) *Login {
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 // FailedLogins warns of one kind of failed login, at most once a minute.
-type FailedLogins struct {
-	mu       sync.Mutex
-	lastWarn time.Time
-	unsaid   int // failed logins since then
-}
+type FailedLogins struct{ warned loglimit.Minute }
 
 // Report logs a failed login, or counts it for the next warning.
 func (f *FailedLogins) Report(log *slog.Logger, text string, client netip.Addr, attrs ...any) {
-	f.mu.Lock()
-	others := f.unsaid
-	due := time.Since(f.lastWarn) >= time.Minute
-	if due {
-		f.lastWarn, f.unsaid = time.Now(), 0
-	} else {
-		f.unsaid++
-	}
-	f.mu.Unlock() // before the log, which may block
-	if due {
-		attrs = slices.Concat([]any{"client", client}, attrs, []any{"others_since_last", others})
+	if n := f.warned.Add(); n > 0 {
+		attrs = slices.Concat([]any{"client", client}, attrs, []any{"others_since_last", n - 1})
 		log.Warn(text, attrs...)
 	}
 }

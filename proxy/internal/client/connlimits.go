@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"robotsgate/proxy/internal/memory"
 )
@@ -64,8 +63,8 @@ func (l *ConnLimits) Counts() (open, tunnels int, rejected map[string]int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	rejected = map[string]int64{}
-	for limit, r := range l.rejected {
-		rejected[Limit(limit).String()] = r.total
+	for limit := range l.rejected {
+		rejected[Limit(limit).String()] = l.rejected[limit].total
 	}
 	return l.conns, l.tunnels, rejected
 }
@@ -152,7 +151,7 @@ func (l *ConnLimits) MarkTunnel(c *Conn) {
 // names.
 func (l *ConnLimits) Reject(at Limit, name string) {
 	l.mu.Lock()
-	names, open := l.rejected[at].Add(name, time.Now()), l.conns
+	names, open := l.rejected[at].Add(name), l.conns
 	l.mu.Unlock() // before the log, which may block
 	if len(names) > 0 {
 		l.Log.Warn("connections are rejected: their clients have as many open as a limit allows",
@@ -164,7 +163,7 @@ func (l *ConnLimits) Reject(at Limit, name string) {
 // minute it logs the clients.
 func (l *ConnLimits) ResetStream(c *Conn) {
 	l.mu.Lock()
-	names := l.resets.Add(LimitKey(AddrOf(c)).String(), time.Now())
+	names := l.resets.Add(LimitKey(AddrOf(c)).String())
 	l.mu.Unlock()
 	if len(names) > 0 {
 		l.Log.Warn("HTTP/2 requests are reset: their clients have too many in progress", "clients", strings.Join(names, ", "))

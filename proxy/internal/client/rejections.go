@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"robotsgate/internal/loglimit"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -20,7 +21,7 @@ const maxNamed = 100
 type Rejections struct {
 	total  int64
 	unsaid map[string]int // since the last line
-	logged time.Time
+	logged loglimit.Minute
 }
 
 // Total returns how many there were. A nil Rejections has none.
@@ -33,7 +34,7 @@ func (r *Rejections) Total() int64 {
 
 // Add counts one. Once a minute it returns the names since the last time, with the counts, the
 // most frequent ones first.
-func (r *Rejections) Add(name string, now time.Time) (names []string) {
+func (r *Rejections) Add(name string) (names []string) {
 	r.total++
 	if r.unsaid == nil {
 		r.unsaid = map[string]int{}
@@ -42,7 +43,7 @@ func (r *Rejections) Add(name string, now time.Time) (names []string) {
 		name = "others"
 	}
 	r.unsaid[name]++
-	if now.Sub(r.logged) < time.Minute {
+	if r.logged.Add() == 0 {
 		return nil
 	}
 	names = slices.SortedFunc(maps.Keys(r.unsaid), func(a, b string) int {
@@ -51,7 +52,6 @@ func (r *Rejections) Add(name string, now time.Time) (names []string) {
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s (%d)", name, r.unsaid[name])
 	}
-	r.logged = now
 	clear(r.unsaid)
 	return names[:min(len(names), 5)]
 }

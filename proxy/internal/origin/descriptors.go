@@ -6,7 +6,10 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"robotsgate/internal/loglimit"
 
 	"golang.org/x/sync/singleflight"
 )
@@ -17,15 +20,14 @@ type Descriptors struct {
 	Limit int          // RLIMIT_NOFILE; 0: unknown
 	Log   *slog.Logger // for warnings; nil: none
 
-	closing singleflight.Group // of idle connections
+	closing  singleflight.Group // of idle connections
+	failures atomic.Int64       // of all time
+	warned   loglimit.Minute    // of them
 
 	mu         sync.Mutex
 	inUse      int               // by connections to origins, and by attempts to open one
 	conns      map[ends]struct{} // open connections to origins
 	transports []*Transport      // with idle connections that can be closed
-	failures   int               // of all time
-	unreported int               // failures since the last warning
-	warned     time.Time         // time of the last warning
 }
 
 func (d *Descriptors) Clients(configured int) int {

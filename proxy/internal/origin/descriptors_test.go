@@ -166,7 +166,7 @@ func TestShortageWarning(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(warnInterval)
+		time.Sleep(time.Minute)
 		d.fail(syscall.ENOMEM)
 		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[0], "out of file descriptors") || !strings.Contains(lines[0], "times=1 limit=300") ||

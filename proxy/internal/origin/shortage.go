@@ -6,7 +6,6 @@ import (
 	"net"
 	"strings"
 	"syscall"
-	"time"
 
 	"robotsgate/policy"
 )
@@ -57,21 +56,11 @@ func toIPv4(err error) bool {
 
 func exhausted(err error) bool { return ShortageIn(err) != nil }
 
-// warnInterval is the minimum time between two warnings of a shortage.
-const warnInterval = time.Minute
-
-// fail counts a connection that could not be opened or accepted, writes a warning at most once per
-// warnInterval, and returns the error as a policy.ErrExhausted.
+// fail counts a connection that could not be opened or accepted, writes a warning at most once a minute,
+// and returns the error as a policy.ErrExhausted.
 func (d *Descriptors) fail(err error) error {
-	d.mu.Lock()
-	d.failures++
-	d.unreported++
-	times, due := d.unreported, d.Log != nil && time.Since(d.warned) >= warnInterval
-	if due {
-		d.unreported, d.warned = 0, time.Now()
-	}
-	d.mu.Unlock() // before the log, which may block
-	if due {
+	d.failures.Add(1)
+	if times := d.warned.Add(); times > 0 && d.Log != nil {
 		s := ShortageIn(err)
 		d.Log.Warn("the gate is out of "+s.What+", and answers 503 where it needs more: "+s.Remedy, "times", times, "limit", d.Limit, "error", err)
 	}
@@ -87,11 +76,7 @@ func (d *Descriptors) mark(err error) error {
 	return d.fail(err)
 }
 
-func (d *Descriptors) Failures() int64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return int64(d.failures)
-}
+func (d *Descriptors) Failures() int64 { return d.failures.Load() }
 
 func (d *Descriptors) Listener(l net.Listener) net.Listener { return &listener{l, d} }
 
