@@ -18,7 +18,7 @@ var imports = map[string][]string{
 
 	// robots.txt.
 	"policy/robotstxt":                 {"policy/robotstxt/internal/syntax", "policy/robotstxt/internal/match"},
-	"policy/robotstxt/lint":            {"policy/robotstxt", "policy/usage", "policy/robotstxt/internal/syntax", "policy/robotstxt/internal/match"},
+	"policy/robotstxt/lint":            {"internal/spelling", "policy/robotstxt", "policy/usage", "policy/robotstxt/internal/syntax", "policy/robotstxt/internal/match"},
 	"policy/robotstxt/internal/syntax": {},
 	"policy/robotstxt/internal/match":  {},
 
@@ -52,7 +52,7 @@ var imports = map[string][]string{
 	"internal/metrics":          {"policy", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
 	"internal/overview":         {"internal/audit", "policy", "policy/usage", "proxy"},
 	"internal/field":            {},
-	"internal/config":           {"internal/field", "policy/glob"},
+	"internal/config":           {"internal/field", "internal/spelling", "policy/glob"},
 	"internal/ca":               {"internal/field"},
 	"internal/coding":           {},
 	"internal/confine":          {},
@@ -60,6 +60,7 @@ var imports = map[string][]string{
 	"internal/demo":             {},
 	"internal/escape":           {},
 	"internal/loglimit":         {},
+	"internal/spelling":         {},
 	"internal/gatetest":         {}, // it runs the program as a process
 	"internal/bench":            {}, // its tests too
 	"internal/e2e":              {}, // its tests too

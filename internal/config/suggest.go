@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/field"
+	"robotsgate/internal/spelling"
 )
 
 // unknown reports a key that struct type t does not have, with the key that was probably
@@ -36,12 +37,12 @@ func (d *decoder) unknown(key string, line int, path string, tag reflect.StructT
 // elsewhere names a key of any section, and the section. The key may include the section,
 // as in log-level.
 func (d *decoder) elsewhere(key string) string {
-	bare := plain(key)
+	bare := spelling.Plain(key)
 	for _, path := range paths(d.root, "", "") {
 		dot := strings.LastIndex(path, ".")
 		name := path[dot+1:]
 		switch {
-		case name != key && plain(path) != bare:
+		case name != key && spelling.Plain(path) != bare:
 		case dot < 0:
 			return name + ", at the top level"
 		default:
@@ -53,21 +54,14 @@ func (d *decoder) elsewhere(key string) string {
 
 // nearest returns the word of known that key is probably a misspelling of.
 func nearest(key string, known []string) string {
-	bare := plain(key)
+	bare := spelling.Plain(key)
 	for _, k := range known {
 		if len(bare) > 2 && strings.HasPrefix(k, key+"_") {
 			return k
 		}
 	}
 	// At most a third of the letters may differ: short keys would resemble any word.
-	for edits := 0; edits <= 2 && edits*3 <= max(len(bare), 3); edits++ {
-		for _, k := range known {
-			if within(edits, bare, plain(k)) {
-				return k
-			}
-		}
-	}
-	return ""
+	return spelling.Nearest(bare, known, min(max(len(bare), 3)/3, 2))
 }
 
 // suggested returns advice about a text that is none of the known values, "" if it resembles none of them.
@@ -85,26 +79,4 @@ func suggested(text string, known []string, tag reflect.StructTag) string {
 		return ""
 	}
 	return ": did you mean " + value + "?"
-}
-
-var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
-
-// plain returns key without the differences between naming styles.
-func plain(key string) string { return separators.Replace(strings.ToLower(key)) }
-
-// within reports whether some edits at most (insert, remove, change, swap neighbours) make
-// a into b.
-func within(edits int, a, b string) bool {
-	for a != "" && b != "" && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	switch {
-	case a == "" || b == "":
-		return len(a)+len(b) <= edits
-	case edits == 0:
-		return false
-	case len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && within(edits-1, a[2:], b[2:]):
-		return true
-	}
-	return within(edits-1, a[1:], b) || within(edits-1, a, b[1:]) || within(edits-1, a[1:], b[1:])
 }

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"robotsgate/internal/spelling"
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
@@ -197,28 +198,7 @@ func nearest(key string) string {
 	// Hyphens and spaces vary. At most a third of the letters may differ: short keys would
 	// resemble any name.
 	bare := notLetter.ReplaceAllString(key, "")
-	for edits := range min(len(bare)/3, 2) + 1 {
-		for _, name := range names {
-			if within(edits, bare, strings.ReplaceAll(strings.ToLower(name), "-", "")) {
-				return name
-			}
-		}
-	}
-	return ""
+	return spelling.Nearest(bare, names, min(len(bare)/3, 2))
 }
 
 var notLetter = regexp.MustCompile("[^a-z]+")
-
-// within reports whether a number of edits, at most, makes b of a: insert, remove or change
-// a letter, or swap two neighbours.
-func within(edits int, a, b string) bool {
-	for a != "" && b != "" && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	if edits == 0 || a == "" || b == "" {
-		return len(a)+len(b) <= edits
-	}
-	swapped := len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0]
-	return within(edits-1, a[1:], b) || within(edits-1, a, b[1:]) || within(edits-1, a[1:], b[1:]) ||
-		swapped && within(edits-1, a[2:], b[2:])
-}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"robotsgate/internal/spelling"
 	"robotsgate/policy/robotstxt/internal/syntax"
 	"robotsgate/policy/usage"
 )
@@ -128,14 +129,7 @@ func nearestLabel(label string) string {
 	if len(bare) > 16 {
 		return ""
 	}
-	for edits := range min(len(bare)/4, 2) + 1 {
-		for _, known := range usage.Labels() {
-			if within(edits, bare, strings.ReplaceAll(known, "-", "")) {
-				return known
-			}
-		}
-	}
-	return ""
+	return spelling.Nearest(bare, usage.Labels(), min(len(bare)/4, 2))
 }
 
 // license looks at a License line.
