@@ -39,7 +39,7 @@ var imports = map[string][]string{
 	"proxy/internal/netconn":    {},
 	"proxy/internal/origin":     {"internal/loglimit", "policy", "policy/glob", "proxy/internal/body", "proxy/internal/memory", "proxy/internal/netconn"},
 	"internal/store":            {"policy"},
-	"internal/configurations":   {"policy"},
+	"internal/configurations":   {"internal/wholefile", "policy"},
 	"internal/memcache":         {},
 	"internal/admin":            {"policy", "policy/robotstxt", "internal/history", "internal/overview", "internal/audit", "internal/escape", "internal/field", "internal/fleet", "policy/glob"},
 	"internal/replay":           {"policy", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape", "internal/store"},
@@ -48,7 +48,7 @@ var imports = map[string][]string{
 	"internal/keyfile":          {"internal/field", "policy/glob"},
 	"internal/history":          {"policy/robotstxt", "policy/usage", "internal/escape"},
 	"internal/audit":            {"internal/escape", "internal/evidence", "internal/field", "internal/keyfile", "internal/loglimit", "policy", "policy/glob", "policy/usage", "proxy"},
-	"internal/evidence":         {"internal/field"},
+	"internal/evidence":         {"internal/field", "internal/wholefile"},
 	"internal/metrics":          {"policy", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
 	"internal/overview":         {"internal/audit", "policy", "policy/usage", "proxy"},
 	"internal/field":            {},
@@ -61,6 +61,7 @@ var imports = map[string][]string{
 	"internal/escape":           {},
 	"internal/loglimit":         {},
 	"internal/spelling":         {},
+	"internal/wholefile":        {},
 	"internal/gatetest":         {}, // it runs the program as a process
 	"internal/bench":            {}, // its tests too
 	"internal/e2e":              {}, // its tests too
@@ -76,7 +77,7 @@ var imports = map[string][]string{
 
 	// The only package that connects the parts of the gate.
 	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/configurations", "internal/escape", "internal/evidence", "internal/field", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
-		"internal/requestlog", "internal/store", "internal/transparent", "policy/glob"},
+		"internal/requestlog", "internal/store", "internal/transparent", "internal/wholefile", "policy/glob"},
 	"internal/transparent": {},
 }
 

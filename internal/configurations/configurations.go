@@ -3,7 +3,7 @@
 package configurations
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"robotsgate/internal/wholefile"
 	"robotsgate/policy"
 )
 
@@ -49,7 +50,8 @@ func Open(dataDir string, keep time.Duration, log *slog.Logger) *Store {
 func (c *Store) Use(text []byte) (digest string) {
 	digest = policy.Digest(string(text))
 	if _, err := Read(c.dataDir, digest); err != nil {
-		if err := writeWhole(pathOf(c.dataDir, digest), text); err != nil {
+		err := os.MkdirAll(filepath.Join(c.dataDir, folder), 0o700)
+		if err = cmp.Or(err, wholefile.Write(pathOf(c.dataDir, digest), text)); err != nil {
 			c.log.Error("the configuration can't be kept as evidence; check the space and permissions of its folder", "error", err, "sha256", digest)
 		}
 	}
@@ -86,7 +88,7 @@ func (c *Store) maintain() {
 	for _, e := range entries {
 		digest := strings.TrimSuffix(e.Name(), ".yaml")
 		info, err := e.Info()
-		if err != nil || digest == c.inUse || !isDigest(digest) && !strings.HasPrefix(digest, tempPrefix) {
+		if err != nil || digest == c.inUse || !isDigest(digest) && !strings.HasPrefix(digest, ".") { // "." begins the names of temporary files
 			continue
 		}
 		if now.Sub(info.ModTime()) >= c.keep {
@@ -108,9 +110,6 @@ func pathOf(dataDir, digest string) string {
 	return filepath.Join(dataDir, folder, digest+".yaml")
 }
 
-// tempPrefix begins the names of files that are being written.
-const tempPrefix = ".new-"
-
 func isDigest(name string) bool {
 	return len(name) == 64 && strings.Trim(name, "0123456789abcdef") == ""
 }
@@ -125,25 +124,4 @@ func readNamed(path, digest string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", path, policy.ErrChanged)
 	}
 	return data, nil
-}
-
-// writeWhole puts a whole file in place at once, and makes its folder if need be. Only the owner can
-// read it. A reader never sees half of it, and two processes may write the same.
-func writeWhole(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, tempPrefix+"*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"robotsgate/internal/wholefile"
 )
 
 // EndedFile is the file in data_dir with the last checkpoints of gates that do not own the folder, as checkpoint
@@ -84,5 +86,5 @@ func compactEnded(path string, keep time.Duration) error {
 			kept = l.AppendTo(kept)
 		}
 	}
-	return replace(path, kept)
+	return wholefile.Write(path, kept)
 }

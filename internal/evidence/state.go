@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"robotsgate/internal/wholefile"
 )
 
 // The files in data_dir that belong to the log of the gate that owns the folder.
@@ -48,10 +50,10 @@ func saveState(dir, note string, before, now json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(dir, edgeFile), append(text, '\n')); err != nil {
+	if err := wholefile.Write(filepath.Join(dir, edgeFile), append(text, '\n')); err != nil {
 		return err
 	}
-	return replace(filepath.Join(dir, CheckpointFile), []byte(note))
+	return wholefile.Write(filepath.Join(dir, CheckpointFile), []byte(note))
 }
 
 // loadState returns the checkpoint that is kept, and the states. Each is empty if there is none.
@@ -85,27 +87,4 @@ func readFile(path string) ([]byte, error) {
 		err = fmt.Errorf("%s: longer than %d bytes", path, maxState)
 	}
 	return text, err
-}
-
-// replace replaces a file. When it returns, the disk has the new contents.
-func replace(path string, text []byte) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".*") // its mode is 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return err
-	}
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync() // not every system can
-		d.Close()
-	}
-	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"robotsgate/internal/wholefile"
 )
 
 // idFile is the file in data_dir with the id of the gate that owns the folder.
@@ -44,27 +46,10 @@ func ownID(dir string, log *slog.Logger) string {
 		err = nil
 	}
 	id = newID()
-	if err = errors.Join(err, keepID(dir, id)); err != nil {
+	if err = errors.Join(err, wholefile.Write(filepath.Join(dir, idFile), []byte(id+"\n"))); err != nil {
 		log.Warn("this gate has a new id, by which the audit log and the fleet name it", "gate", id, "error", err)
 	}
 	return id
 }
 
 func newID() string { return strings.ToLower(rand.Text()) }
-
-// keepID replaces the id in a folder.
-func keepID(dir, id string) error {
-	f, err := os.CreateTemp(dir, idFile+".*") // its mode is 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(id + "\n")
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, idFile))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
-}
