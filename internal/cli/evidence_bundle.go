@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/evidence/bundle"
 	"robotsgate/internal/replay"
 	"robotsgate/internal/terminal"
+	"robotsgate/internal/wholefile"
 )
 
 // EvidenceBundle makes a bundle.
@@ -60,7 +60,7 @@ func (b *EvidenceBundle) Run(s Streams) error {
 	done := newBatchProgress(nil)
 	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)
 	var made *bundle.Made
-	err = writeWhole(b.Output, func(f *os.File) (err error) {
+	err = wholefile.WriteFunc(b.Output, func(f *os.File) (err error) {
 		made, err = c.Write(f, bundle.Options{
 			Title: cmp.Or(b.Title, "Requests of a crawler, and what decided them"), Selection: selectionText(b.Filters, filter), Program: version(), Made: time.Now(),
 			Logs: logs, Keys: g.keys, KeyTexts: g.texts, Evidence: kept, Parse: pastSettings, Progress: func() { done.lines.Add(1) },
@@ -110,18 +110,4 @@ func selectionText(o Filters, f *audit.Filter) (all []string) {
 	add(!f.Until.IsZero(), "before %s UTC", utc(f.Until))
 	add(o.Denied, "only what was refused, or would have been")
 	return all
-}
-
-// writeWhole writes a file that is there as a whole, or not at all.
-func writeWhole(path string, write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if err := cmp.Or(err, f.Sync(), f.Close()); err != nil {
-		f.Close()
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), path)
 }
