@@ -1,9 +1,7 @@
 package history
 
 import (
-	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"robotsgate/policy/usage"
@@ -15,7 +13,7 @@ const maxLocationsRead = 500_000
 // CompareTDMRep returns the paths for which two versions of a tdmrep.json state different preferences or
 // licences, whichever the crawler. A version that cannot be read states nothing. It compares the given paths,
 // and paths made from the locations of both versions, until the work exceeds a bound.
-func CompareTDMRep(was, is string, paths []string) (all []Restatement) {
+func CompareTDMRep(was, is string, paths []string) []Restatement {
 	locations := slices.Concat(locationsOf(was), locationsOf(is))
 	candidates := []string{"/"}
 	for _, location := range locations {
@@ -25,19 +23,9 @@ func CompareTDMRep(was, is string, paths []string) (all []Restatement) {
 	}
 	before, _ := usage.ParseTDMRep([]byte(was)) // nil after an error
 	after, _ := usage.ParseTDMRep([]byte(is))
-	tried := map[string]bool{}
-	for _, path := range slices.Concat(candidates, paths) {
-		if tried[path] || (len(tried)+1)*len(locations) > maxLocationsRead && len(tried) > 0 {
-			continue
-		}
-		tried[path] = true
-		r := Restatement{Path: path, Was: usage.Read(&usage.Input{Path: path, TDMRep: before}), Is: usage.Read(&usage.Input{Path: path, TDMRep: after})}
-		if !maps.Equal(r.Was.Values(), r.Is.Values()) || !slices.Equal(r.Was.URLs(), r.Is.URLs()) {
-			all = append(all, r)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Restatement) int { return cmp.Compare(a.Path, b.Path) })
-	return all
+	return restatements(slices.Concat(candidates, paths), len(locations), maxLocationsRead, func(path string) Restatement {
+		return Restatement{Path: path, Was: usage.Read(&usage.Input{Path: path, TDMRep: before}), Is: usage.Read(&usage.Input{Path: path, TDMRep: after})}
+	})
 }
 
 // locationsOf returns the locations of a tdmrep.json. They are only paths to compare, so the entries

@@ -29,20 +29,28 @@ type Restatement struct {
 // CompareUsage returns the paths for which two versions state different preferences or licences, for the
 // crawler with these product tokens. It compares the given paths, and paths made from the patterns of
 // both versions, until the work exceeds a bound.
-func CompareUsage(was, is *robotstxt.File, tokens, paths []string) (all []Restatement) {
+func CompareUsage(was, is *robotstxt.File, tokens, paths []string) []Restatement {
 	lines := count(was) + count(is)
 	if lines == 0 {
 		return nil
 	}
 	before, after := was.Group(tokens...), is.Group(tokens...)
 	candidates := slices.Concat([]string{"/"}, stated(before), stated(after), paths, examples(before), examples(after))
+	return restatements(candidates, lines, maxStatementsRead, func(path string) Restatement {
+		return Restatement{tokens, path, read(was, path, tokens), read(is, path, tokens)}
+	})
+}
+
+// restatements returns the paths whose statements differ, sorted. The cost of one path is the same for all, and bound
+// bounds the sum; the first path is always compared.
+func restatements(paths []string, cost, bound int, compare func(path string) Restatement) (all []Restatement) {
 	tried := map[string]bool{}
-	for _, path := range candidates {
-		if tried[path] || (len(tried)+1)*lines > maxStatementsRead && len(tried) > 0 {
+	for _, path := range paths {
+		if tried[path] || (len(tried)+1)*cost > bound && len(tried) > 0 {
 			continue
 		}
 		tried[path] = true
-		r := Restatement{tokens, path, read(was, path, tokens), read(is, path, tokens)}
+		r := compare(path)
 		if !maps.Equal(r.Was.Values(), r.Is.Values()) || !slices.Equal(r.Was.URLs(), r.Is.URLs()) {
 			all = append(all, r)
 		}
