@@ -87,12 +87,11 @@ func (c *checker) state(ctx context.Context) []Finding {
 	got, err := checked(ctx, func(ctx context.Context) (got [][]byte, err error) {
 		for range 3 { // the first call sends the script
 			begin := time.Now()
-			answer, err := c.server.call(ctx, checkScript, []string{c.server.fleet + "g"})
-			if err != nil {
+			if got, err = c.server.list(ctx, 2, checkScript, []string{c.server.fleet + "g"}); err != nil {
 				return nil, err
 			}
 			took = time.Since(begin)
-			if got, err = list(answer, 2); err != nil || len(got)%2 != 0 {
+			if len(got)%2 != 0 {
 				return nil, errAnswer
 			}
 			micros, err := number(got[1])

@@ -109,8 +109,13 @@ func serverError(err error) error {
 
 var errAnswer = errors.New("the store's answer has not the form that the scripts have")
 
-// list returns the elements of an answer, of which there must be at least so many. A nil element is absent.
-func list(answer rueidis.RedisMessage, least int) ([][]byte, error) {
+// list runs a script and returns the elements of its answer, of which there must be at least so many. A nil
+// element is absent.
+func (s *redisServer) list(ctx context.Context, least int, script *rueidis.Lua, keys []string, args ...string) ([][]byte, error) {
+	answer, err := s.call(ctx, script, keys, args...)
+	if err != nil {
+		return nil, err
+	}
 	elements, err := answer.ToArray()
 	if err != nil || len(elements) < least {
 		return nil, errAnswer
@@ -167,11 +172,7 @@ func (s *redisServer) load(ctx context.Context, name string, withBody bool) (sto
 	if withBody {
 		flag = "1"
 	}
-	answer, err := s.call(ctx, loadScript, []string{name + ":s"}, strconv.Itoa(maxValue), flag)
-	if err != nil {
-		return stored{}, err
-	}
-	got, err := list(answer, 1)
+	got, err := s.list(ctx, 1, loadScript, []string{name + ":s"}, strconv.Itoa(maxValue), flag)
 	if err != nil {
 		return stored{}, err
 	}
@@ -230,12 +231,8 @@ func (s *redisServer) reserve(ctx context.Context, name string, r reservation) (
 	if r.longest >= 0 {
 		longest = micros(r.longest)
 	}
-	answer, err := s.call(ctx, reserveScript, []string{name + ":p"}, micros(roundUp(r.interval)), since, longest,
+	got, err := s.list(ctx, 2, reserveScript, []string{name + ":p"}, micros(roundUp(r.interval)), since, longest,
 		micros(roundUp(r.memory)), strconv.FormatInt(max(0, r.returned.Microseconds()), 10))
-	if err != nil {
-		return granted{}, err
-	}
-	got, err := list(answer, 2)
 	if err != nil {
 		return granted{}, err
 	}
@@ -267,12 +264,11 @@ func (s *redisServer) notify(ctx context.Context, notice []byte) error {
 var position = regexp.MustCompile(`^[0-9]{1,20}-[0-9]{1,20}$`)
 
 func (s *redisServer) notices(ctx context.Context, after string) ([][]byte, string, error) {
-	answer, err := s.call(ctx, noticesScript, []string{s.fleet + "n"}, after, strconv.Itoa(maxNotices), strconv.Itoa(maxNotice))
+	got, err := s.list(ctx, 1, noticesScript, []string{s.fleet + "n"}, after, strconv.Itoa(maxNotices), strconv.Itoa(maxNotice))
 	if err != nil {
 		return nil, "", err
 	}
-	got, err := list(answer, 1)
-	if err != nil || len(got) > 1+maxNotices || !position.Match(got[0]) {
+	if len(got) > 1+maxNotices || !position.Match(got[0]) {
 		return nil, "", errAnswer
 	}
 	for _, notice := range got[1:] {
@@ -287,13 +283,12 @@ func (s *redisServer) announce(ctx context.Context, id string, text []byte, keep
 	if len(id) > maxGateID || len(text) > maxAnnouncement {
 		return nil, time.Time{}, fmt.Errorf("%w: an id of more than %d bytes, or an announcement of more than %d", errTooLong, maxGateID, maxAnnouncement)
 	}
-	answer, err := s.call(ctx, announceScript, []string{s.fleet + "g"}, id, string(text), millis(keep),
+	got, err := s.list(ctx, 3, announceScript, []string{s.fleet + "g"}, id, string(text), millis(keep),
 		strconv.Itoa(maxGates), strconv.Itoa(maxAnnouncement))
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	got, err := list(answer, 3)
-	if err != nil || len(got)%2 == 0 || len(got) > 2*maxGates+3 {
+	if len(got)%2 == 0 || len(got) > 2*maxGates+3 {
 		return nil, time.Time{}, errAnswer
 	}
 	now, err := number(got[0])
