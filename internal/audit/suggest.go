@@ -19,10 +19,10 @@ type Suggestions struct {
 	Refused bool                      // include what an override has refused
 	Knows   func(crawler string) bool // nil: all crawlers are known
 
-	From, To time.Time // of the requests that the overrides permit
-	Requests int       // that the overrides permit
-	Rules    int       // of these, requests that robots.txt denies, as before
-	Widened  int       // pairs of a crawler and a host with so many paths that all paths are permitted
+	Span         // of the requests that the overrides permit
+	Requests int // that the overrides permit
+	Rules    int // of these, requests that robots.txt denies, as before
+	Widened  int // pairs of a crawler and a host with so many paths that all paths are permitted
 
 	// Requests that the overrides do not permit.
 	Denied   int // refused, or failed before a decision
@@ -103,12 +103,7 @@ func (s *Suggestions) Record(r *Record) {
 	if r.Reported() && r.Reason != policy.ByOverride {
 		s.Rules++
 	}
-	if s.From.IsZero() || r.Time.Before(s.From) {
-		s.From = r.Time
-	}
-	if r.Time.After(s.To) {
-		s.To = r.Time
-	}
+	s.Include(r.Time)
 }
 
 // nameable reports whether the key methods of an override may name a method.

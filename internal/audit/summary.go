@@ -28,6 +28,22 @@ func (c *Count) add(r *Record) {
 	}
 }
 
+// A Span is from the first to the last of some times. It is zero if there are none.
+type Span struct {
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
+}
+
+// Include makes the span include a time.
+func (s *Span) Include(t time.Time) {
+	if s.From.IsZero() || t.Before(s.From) {
+		s.From = t
+	}
+	if t.After(s.To) {
+		s.To = t
+	}
+}
+
 // A Named is the count of a gate, a crawler, a host, a reason or an error.
 type Named struct {
 	Name string `json:"name"`
@@ -36,8 +52,7 @@ type Named struct {
 
 // A Summary counts what is in logs. It takes all lines with Line.
 type Summary struct {
-	From time.Time `json:"from,omitzero"`
-	To   time.Time `json:"to,omitzero"`
+	Span
 	Count
 	Undecided int   `json:"undecided"` // no decision was made, nor was the request refused
 	Errors    int   `json:"errors"`    // with an error, and with or without a decision
@@ -110,12 +125,7 @@ func (s *Summary) Line(l *Line) {
 		s.NoRecord++
 		return
 	}
-	if s.From.IsZero() || r.Time.Before(s.From) {
-		s.From = r.Time
-	}
-	if r.Time.After(s.To) {
-		s.To = r.Time
-	}
+	s.Include(r.Time)
 	s.add(r)
 	s.Bytes += r.Bytes
 	s.Lost += r.Lost

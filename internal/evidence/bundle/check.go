@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
@@ -38,8 +37,7 @@ type Checked struct {
 	Alike      int            `json:"alike"`       // decided again as recorded
 	NoDecision int            `json:"no_decision"` // that were refused before a decision
 	Missing    map[string]int `json:"missing"`     // records without their evidence, by kind
-	From       time.Time      `json:"from,omitzero"`
-	To         time.Time      `json:"to,omitzero"`
+	audit.Span
 	Logs       []CheckedLog   `json:"logs"`
 	SignedBy   []string       `json:"signed_by"`   // verifier keys
 	KeyGiven   bool           `json:"key_given"`   // else SignedBy is from the bundle, and proves nothing by itself
@@ -293,12 +291,7 @@ func (c *checker) record(line evidence.Text, proof []byte, replayer *replay.Repl
 	} else {
 		c.Proven++
 	}
-	if c.From.IsZero() || r.Time.Before(c.From) {
-		c.From = r.Time
-	}
-	if r.Time.After(c.To) {
-		c.To = r.Time
-	}
+	c.Include(r.Time)
 	c.decide(at, r, replayer)
 	if c.work > maxWork {
 		return noBundle("the decisions take more than %d GiB of files to be read", maxWork>>30)
