@@ -12,8 +12,8 @@ import (
 
 const (
 	// saveInterval is the pause after each write. It is short, since a crash loses the snapshots
-	// that are not saved yet.
-	saveInterval = 250 * time.Millisecond
+	// that are not saved yet, and records of the audit log wait for them.
+	saveInterval = 100 * time.Millisecond
 	// retryInterval is the pause after a write that failed.
 	retryInterval = 5 * time.Second
 	// saveTimeout bounds one write, also the last one in close.
