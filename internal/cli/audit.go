@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/terminal"
 )
@@ -44,7 +45,7 @@ type auditReport interface {
 }
 
 // Run reads the files once, for all reports.
-func (a *Audit) Run(ctx context.Context, s Streams) error {
+func (a *Audit) Run(ctx context.Context, s console.Streams) error {
 	if len(a.File) == 0 {
 		return errors.New("which audit log? The key log.audit names it; without one, the status page has the latest refusals")
 	}
@@ -103,7 +104,7 @@ func (a *Audit) checkOptions() error {
 }
 
 // report prints the reports that the options ask for.
-func (a *Audit) report(s Streams, out *bufio.Writer, line *terminal.StatusLine, filter *audit.Filter) error {
+func (a *Audit) report(s console.Streams, out *bufio.Writer, line *terminal.StatusLine, filter *audit.Filter) error {
 	reports, err := a.reports(s)
 	if err != nil {
 		return err
@@ -131,13 +132,13 @@ func (a *Audit) report(s Streams, out *bufio.Writer, line *terminal.StatusLine, 
 		}
 	}
 	if a.JSON {
-		_ = encode(out, values)
+		_ = console.JSON(out, values)
 	}
 	if err := cmp.Or(out.Flush(), readErr); err != nil {
 		return err
 	}
 	if failed {
-		return Exit(1)
+		return console.Exit(1)
 	}
 	return nil
 }
@@ -147,7 +148,7 @@ var errNotLog = errors.New("not an audit log: no line is a record of a request")
 
 // lines calls each for every line of the files that has a record which the filter selects, or none. A verifier gets
 // all lines. Done counts them.
-func (a *Audit) lines(s Streams, filter *audit.Filter, first auditReport, done *batchProgress, each func(*audit.Line)) error {
+func (a *Audit) lines(s console.Streams, filter *audit.Filter, first auditReport, done *batchProgress, each func(*audit.Line)) error {
 	v, verifies := first.(*verifyReport)
 	logs := map[string]bool{} // by file with lines: it has a record
 	err := audit.Texts(a.File, s.In, func(file string, text evidence.Text) {
@@ -203,7 +204,7 @@ func canOpen(files []string) error {
 }
 
 // reports returns the reports that the options ask for.
-func (a *Audit) reports(s Streams) (all []auditReport, err error) {
+func (a *Audit) reports(s console.Streams) (all []auditReport, err error) {
 	c, err := a.load()
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 )
 
 // lastShown is the number of past records that --follow begins with.
@@ -19,7 +20,7 @@ const lastShown = 10
 
 // follow prints the records that a filter selects, as they are written, until the process receives
 // SIGINT or SIGTERM.
-func (a *Audit) follow(ctx context.Context, s Streams, out *bufio.Writer, filter *audit.Filter) error {
+func (a *Audit) follow(ctx context.Context, s console.Streams, out *bufio.Writer, filter *audit.Filter) error {
 	if info, err := os.Stat(a.File[0]); err != nil || !info.Mode().IsRegular() {
 		return cmp.Or(err, errors.New("--follow needs a file, not a pipe"))
 	}
@@ -39,7 +40,7 @@ func (a *Audit) follow(ctx context.Context, s Streams, out *bufio.Writer, filter
 
 // A watcher prints the records of a log that is followed.
 type watcher struct {
-	s       Streams
+	s       console.Streams
 	filter  *audit.Filter
 	out     *bufio.Writer
 	printer recordPrinter

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 	"robotsgate/policy"
 )
 
@@ -102,7 +103,7 @@ func (r recordText) Cause() string {
 }
 
 // listRecords prints the records that a filter selects.
-func (a *Audit) listRecords(s Streams, out *bufio.Writer, filter *audit.Filter) error {
+func (a *Audit) listRecords(s console.Streams, out *bufio.Writer, filter *audit.Filter) error {
 	p := &recordPrinter{out: out, json: a.JSON, story: a.ID != ""}
 	var printErr error
 	var invalid invalidLines
@@ -121,10 +122,10 @@ func (a *Audit) listRecords(s Streams, out *bufio.Writer, filter *audit.Filter) 
 	}
 	switch {
 	case p.found == 0 && a.ID == "":
-		s.note("no record fits the options")
+		s.Note("no record fits the options")
 	case p.found == 0:
-		s.note("no record with the id %s is selected: name the rotated files of the log too, and leave out other options that select records", a.ID)
-		return Exit(1)
+		s.Note("no record with the id %s is selected: name the rotated files of the log too, and leave out other options that select records", a.ID)
+		return console.Exit(1)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
@@ -21,7 +22,7 @@ func TestRecordsOfPipe(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() {
 			a := Audit{Filters: Filters{Host: "a.example"}, JSON: true, File: []string{"-"}}
-			ended <- a.Run(t.Context(), Streams{In: in, Out: out, Err: io.Discard})
+			ended <- a.Run(t.Context(), console.Streams{In: in, Out: out, Err: io.Discard})
 		}()
 		const record = `{"time":"2026-01-02T03:04:05Z","id":"A","method":"GET","origin":"http://a.example","path":"/"}` + "\n"
 		if _, err := io.WriteString(input, record); err != nil {

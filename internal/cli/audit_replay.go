@@ -7,6 +7,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/configurations"
+	"robotsgate/internal/console"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/replay"
@@ -18,7 +19,7 @@ import (
 type replayReport struct {
 	replayer *replay.Replayer
 	reader   *store.Reader
-	s        Streams
+	s        console.Streams
 	dir      string // data_dir
 	gate     string // that data_dir is of; empty: not known
 	config   string // the file of -c
@@ -32,11 +33,11 @@ type replayReport struct {
 	noRecord    int
 }
 
-func (a *Audit) newReplayReport(c *gate.Config, s Streams) (*replayReport, error) {
+func (a *Audit) newReplayReport(c *gate.Config, s console.Streams) (*replayReport, error) {
 	reader, dir, err := a.openEvidence(c)
 	if errors.Is(err, errNoSnapshots) {
 		s.Status(err)
-		return nil, Exit(1) // as for other evidence that is gone
+		return nil, console.Exit(1) // as for other evidence that is gone
 	}
 	if err != nil {
 		return nil, err
@@ -121,15 +122,15 @@ func (a *replayReport) result() (string, any, bool) {
 		}
 	}
 	if a.foreign > 0 {
-		a.s.note("of the records without their evidence, %d are of other gates than %s, which has this data_dir: replay each gate's records with --gate and its -c", a.foreign, a.gate)
+		a.s.Note("of the records without their evidence, %d are of other gates than %s, which has this data_dir: replay each gate's records with --gate and its -c", a.foreign, a.gate)
 	}
 	checked := a.counts[replay.Same] + a.counts[replay.Different] + r.Changed
 	switch {
 	case checked == 0 && r.Gone > 0:
-		a.s.warn("nothing could be checked: %s", a.needed())
+		a.s.Warn("nothing could be checked: %s", a.needed())
 		return "replay", r, true
 	case len(a.counts) == 0 && a.filtered:
-		a.s.warn("nothing could be checked: no record fits the options")
+		a.s.Warn("nothing could be checked: no record fits the options")
 		return "replay", r, true
 	}
 	return "replay", r, a.counts[replay.Different] > 0 || r.Changed > 0

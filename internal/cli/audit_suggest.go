@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
 )
@@ -13,12 +14,12 @@ import (
 // A suggestReport prints overrides that permit what is in the logs.
 type suggestReport struct {
 	audit.Suggestions
-	s       Streams
+	s       console.Streams
 	several bool // crawlers are configured
 	invalid invalidLines
 }
 
-func (a *Audit) suggestReport(c *gate.Config, s Streams) *suggestReport {
+func (a *Audit) suggestReport(c *gate.Config, s console.Streams) *suggestReport {
 	r := &suggestReport{s: s}
 	// A selection of refused requests is meant to permit some of them.
 	r.Depth, r.Refused = a.Paths, a.Denied || a.Reason != "" || a.ID != ""
@@ -60,7 +61,7 @@ func (t *suggestReport) result() (string, any, bool) {
 	}
 	all := t.Overrides()
 	if len(all) == 0 {
-		t.s.warn("no request in the logs was sent, so that only the denial of all others is left: let the gate run with mode: report for a while")
+		t.s.Warn("no request in the logs was sent, so that only the denial of all others is left: let the gate run with mode: report for a while")
 	}
 	// Without crawlers in the configuration there is the default one, which need not be named.
 	only := []string{policy.DefaultCrawler().Name}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
 )
@@ -25,7 +26,7 @@ func suggested(t *testing.T, a Audit, records []audit.Record, crawlers ...string
 	for i := range records {
 		r := &records[i]
 		r.Time, r.ID = time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC), fmt.Sprint("ID", i)
-		if err := encode(&lines, r); err != nil {
+		if err := console.JSON(&lines, r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -36,7 +37,7 @@ func suggested(t *testing.T, a Audit, records []audit.Record, crawlers ...string
 	}
 	var out bytes.Buffer
 	a.Suggest, a.File = true, []string{log}
-	if err := a.Run(t.Context(), Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}); err != nil && err != Exit(1) {
+	if err := a.Run(t.Context(), console.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}); err != nil && err != console.Exit(1) {
 		t.Fatal(err)
 	}
 	file := ""

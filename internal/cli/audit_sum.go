@@ -5,13 +5,14 @@ import (
 	"math"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 )
 
 // A sumReport summarises the records.
 type sumReport struct {
 	*audit.Summary
 	top     int
-	s       Streams
+	s       console.Streams
 	invalid invalidLines
 }
 
@@ -30,9 +31,9 @@ func (i *invalidLines) add(l *audit.Line) {
 	}
 }
 
-func (i invalidLines) warn(s Streams) {
+func (i invalidLines) warn(s console.Streams) {
 	for _, text := range i {
-		s.warn("%s", text)
+		s.Warn("%s", text)
 	}
 }
 

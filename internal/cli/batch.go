@@ -10,7 +10,7 @@ import (
 	"os"
 	"unicode/utf8"
 
-	"robotsgate/internal/escape"
+	"robotsgate/internal/console"
 	"robotsgate/internal/terminal"
 )
 
@@ -21,7 +21,7 @@ const maxLine = 64 << 20
 // batch reads JSON lines from s.In and writes an answer for each, in order. The answer to
 // an invalid line is an error, and the command ends with status 2. If standard error is a
 // terminal, and standard output is not, it shows the progress.
-func batch(s Streams, answer func(line []byte) (any, error)) error {
+func batch(s console.Streams, answer func(line []byte) (any, error)) error {
 	done := newBatchProgress(s.In)
 	if _, ok := terminal.File(s.Out); !ok {
 		defer terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)()
@@ -39,7 +39,7 @@ func batch(s Streams, answer func(line []byte) (any, error)) error {
 			failed = true
 			v = map[string]string{"error": err.Error()}
 		}
-		if err := encode(out, v); err != nil {
+		if err := console.JSON(out, v); err != nil {
 			return err
 		}
 		done.lines.Add(1)
@@ -51,7 +51,7 @@ func batch(s Streams, answer func(line []byte) (any, error)) error {
 		return fmt.Errorf("standard input: %w", err)
 	}
 	if failed {
-		return Exit(2)
+		return console.Exit(2)
 	}
 	return nil
 }
@@ -68,18 +68,6 @@ func (r flushingReader) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return r.Reader.Read(p)
-}
-
-// encode writes v as one line of JSON, without escapes for HTML.
-func encode(w io.Writer, v any) error {
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := w.Write(escape.JSON(line.Bytes()))
-	return err
 }
 
 // question decodes a line of a batch into q.

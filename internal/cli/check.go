@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"robotsgate/internal/console"
 	"robotsgate/internal/demo"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
@@ -35,7 +36,7 @@ type Check struct {
 }
 
 // Run decides and prints.
-func (c *Check) Run(ctx context.Context, s Streams) error {
+func (c *Check) Run(ctx context.Context, s console.Streams) error {
 	if c.Batch {
 		return c.batch(s)
 	}
@@ -47,7 +48,7 @@ func (c *Check) Run(ctx context.Context, s Streams) error {
 		return err
 	}
 	defer done()
-	status := Exit(0)
+	status := console.Exit(0)
 	for _, url := range c.URL {
 		t, err := c.target(url)
 		var d policy.Decision
@@ -107,7 +108,7 @@ func (c *Check) target(url string) (policy.Target, error) {
 }
 
 // decider returns a function that decides by the file of --robots, or else as a gate does.
-func (c *Check) decider(ctx context.Context, s Streams) (decide func(policy.Target) (policy.Decision, error), done func(), err error) {
+func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(policy.Target) (policy.Decision, error), done func(), err error) {
 	cfg, err := c.load()
 	if err != nil {
 		return nil, nil, err
@@ -223,7 +224,7 @@ func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decisi
 	e := d.Explain(url)
 	e.Lost = d.Lost(t)
 	if c.JSON {
-		return encode(w, e)
+		return console.JSON(w, e)
 	}
 	r := checkReport{Explanation: e, Left: d.Left, Group: d.Group.Written(), Fetched: c.Robots == ""}
 	if d.Crawler != nil && d.Crawler.Name != policy.DefaultCrawler().Name {

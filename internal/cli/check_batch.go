@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"robotsgate/internal/console"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -33,7 +34,7 @@ type checkAnswer struct {
 }
 
 // batch decides line by line, by the section robots of the configuration.
-func (c *Check) batch(s Streams) error {
+func (c *Check) batch(s console.Streams) error {
 	for option, given := range map[string]bool{
 		"URLs": len(c.URL) > 0, "--robots": c.Robots != "", "--crawler": c.Crawler != "", "--agent": c.Agent != "", "--token": len(c.Token) > 0,
 	} {

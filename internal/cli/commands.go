@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"robotsgate/internal/confine"
+	"robotsgate/internal/console"
 )
 
 // Commands is the command table.
@@ -65,7 +66,7 @@ func Main() {
 	if confine.IsStub(os.Args) {
 		os.Exit(confine.Stub())
 	}
-	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	streams := console.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	if len(os.Args) > 1 && os.Args[1] == attemptCommand {
 		os.Exit(streams.Status(attempt(os.Args[2:], streams)))
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"robotsgate/internal/console"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 )
@@ -93,7 +94,7 @@ func (c *counter) summary(withRate bool) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var text strings.Builder
-	text.WriteString(plural(c.requests, "request"))
+	text.WriteString(console.Plural(c.requests, "request"))
 	if withRate {
 		text.WriteString(fmt.Sprintf(" (%d/s)", c.rate.perSecond(int64(c.requests))))
 	}
@@ -108,7 +109,7 @@ func (c *counter) summary(withRate bool) string {
 	if len(c.targets) == maxTargets {
 		text.WriteString("at least ")
 	}
-	text.WriteString(plural(len(c.targets), c.word))
+	text.WriteString(console.Plural(len(c.targets), c.word))
 	for i, kind := range slices.Sorted(maps.Keys(c.refused)) {
 		if i == 0 {
 			text.WriteString("; denied by")

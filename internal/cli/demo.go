@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/console"
 	"robotsgate/internal/demo"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/requestlog"
@@ -27,7 +28,7 @@ type Demo struct {
 
 // Run runs one command as [Run] does, or waits for a signal. Everything that the gate keeps is in a
 // folder that is removed at the end.
-func (d *Demo) Run(ctx context.Context, s Streams) (err error) {
+func (d *Demo) Run(ctx context.Context, s console.Streams) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	dir, err := os.MkdirTemp("", "robotsgate-demo-")
@@ -75,7 +76,7 @@ func demoConfig(r *Run, dir string) (*gate.Config, error) {
 }
 
 // printDemo prints how to use the demonstration.
-func printDemo(g *gate.Gate, s Streams, dir string) error {
+func printDemo(g *gate.Gate, s console.Streams, dir string) error {
 	file, proxy := filepath.Join(dir, "env"), "http://"+g.Address()
 	lines := commandVars(g).lines("export %s=%s", quoteShell)
 	if err := ca.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n")); err != nil {

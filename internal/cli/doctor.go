@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 )
 
@@ -59,7 +60,7 @@ type diagnosis struct {
 }
 
 // Run prints the findings.
-func (d *Doctor) Run(ctx context.Context, s Streams) error {
+func (d *Doctor) Run(ctx context.Context, s console.Streams) error {
 	if d.Confine {
 		if len(d.Clients) > 0 || d.Config != "" {
 			return errors.New("doctor --confine takes no CLIENT and no -c: its gate has a configuration of its own")
@@ -116,7 +117,7 @@ func (d *Doctor) Run(ctx context.Context, s Streams) error {
 }
 
 // encodeFindings prints the findings as JSON.
-func encodeFindings(s Streams, findings []finding) error {
+func encodeFindings(s console.Streams, findings []finding) error {
 	type check struct {
 		Subject string   `json:"subject"`
 		Result  string   `json:"result"` // ok, failed or unknown
@@ -128,14 +129,14 @@ func encodeFindings(s Streams, findings []finding) error {
 		result := map[verdict]string{passed: "ok", failed: "failed", unknown: "unknown"}[f.verdict]
 		checks = append(checks, check{f.subject, result, f.text, f.advice})
 	}
-	if err := encode(s.Out, map[string]any{"ok": !anyFailed(findings), "checks": checks}); err != nil {
+	if err := console.JSON(s.Out, map[string]any{"ok": !anyFailed(findings), "checks": checks}); err != nil {
 		return err
 	}
 	return statusOf(findings)
 }
 
 // printFindings prints the findings in columns, with a word for each verdict.
-func printFindings(s Streams, findings []finding, words map[verdict]string) error {
+func printFindings(s console.Streams, findings []finding, words map[verdict]string) error {
 	out := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
 		fmt.Fprintf(out, "%s\t%s\t%s\n", f.subject, words[f.verdict], f.text)
@@ -152,7 +153,7 @@ func anyFailed(findings []finding) bool {
 
 func statusOf(findings []finding) error {
 	if anyFailed(findings) {
-		return Exit(1)
+		return console.Exit(1)
 	}
 	return nil
 }
@@ -169,7 +170,7 @@ func (e *diagnosis) certFile() string {
 func (e *diagnosis) certificate() finding {
 	file := e.certFile()
 	data, err := os.ReadFile(file)
-	ends, left := date(e.gate.signer.NotAfter), time.Until(e.gate.signer.NotAfter)
+	ends, left := console.Date(e.gate.signer.NotAfter), time.Until(e.gate.signer.NotAfter)
 	renew := "robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"
 	switch {
 	case left <= 0:

@@ -13,13 +13,16 @@ import (
 	"syscall"
 
 	"robotsgate/internal/confine/attempts"
+	"robotsgate/internal/console"
 )
 
 // attempt does what a process of doctor --confine has to do inside.
-func attempt(args []string, s Streams) error { return attempts.Main(attempts.All(), args, s.Out) }
+func attempt(args []string, s console.Streams) error {
+	return attempts.Main(attempts.All(), args, s.Out)
+}
 
 // tryConfinement makes the escape attempts behind run --confine, and prints what became of them.
-func (d *Doctor) tryConfinement(ctx context.Context, s Streams) error {
+func (d *Doctor) tryConfinement(ctx context.Context, s console.Streams) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -42,7 +45,7 @@ func (d *Doctor) tryConfinement(ctx context.Context, s Streams) error {
 	if err != nil {
 		_, _ = stderr.WriteTo(s.Err)
 		if cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 125 {
-			return Exit(125)
+			return console.Exit(125)
 		}
 		if ctx.Err() != nil {
 			return errors.New("interrupted")
@@ -71,6 +74,6 @@ func (d *Doctor) tryConfinement(ctx context.Context, s Streams) error {
 	if err := printFindings(s, findings, map[verdict]string{passed: "stopped", failed: "GOT OUT", unknown: "not tried"}); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.Out, "%s: %d stopped, %d got out, %d not tried\n", plural(len(findings), "attempt"), count[passed], count[failed], count[unknown])
+	fmt.Fprintf(s.Out, "%s: %d stopped, %d got out, %d not tried\n", console.Plural(len(findings), "attempt"), count[passed], count[failed], count[unknown])
 	return statusOf(findings)
 }

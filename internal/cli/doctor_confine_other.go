@@ -7,13 +7,14 @@ import (
 	"errors"
 
 	"robotsgate/internal/confine"
+	"robotsgate/internal/console"
 )
 
-func attempt([]string, Streams) error { return errors.New(attemptCommand + ": on Linux only") }
+func attempt([]string, console.Streams) error { return errors.New(attemptCommand + ": on Linux only") }
 
 // tryConfinement says what run --confine says on this system.
-func (d *Doctor) tryConfinement(_ context.Context, s Streams) error {
+func (d *Doctor) tryConfinement(_ context.Context, s console.Streams) error {
 	_, err := confine.Run(confine.Options{}, nil)
 	s.Status(err)
-	return Exit(125)
+	return console.Exit(125)
 }

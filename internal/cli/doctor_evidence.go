@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
@@ -40,7 +41,7 @@ func checkEvidence(ctx context.Context, c *gate.Config) (all []finding) {
 		all = append(all, fault(subject, escape.Printable(fmt.Sprintf("%s, with the verifier key %s, is new, since the one before could not be continued: %s", running.Name, running.Key, running.Broken)),
 			"find out who changed the log or data_dir, and keep what is left: robotsgate audit --verify shows it"))
 	default:
-		all = append(all, finding{subject, passed, escape.Printable(fmt.Sprintf("%s, with the verifier key %s; %s in its last checkpoint", running.Name, running.Key, plural(int(running.Size), "record"))), nil})
+		all = append(all, finding{subject, passed, escape.Printable(fmt.Sprintf("%s, with the verifier key %s; %s in its last checkpoint", running.Name, running.Key, console.Plural(int(running.Size), "record"))), nil})
 	}
 	if errAsked != nil {
 		for _, w := range c.Log.Audit.Witnesses {
@@ -57,7 +58,7 @@ func checkEvidence(ctx context.Context, c *gate.Config) (all []finding) {
 
 func witnessFinding(w evidence.WitnessStatus) finding {
 	const subject = "witness"
-	text := fmt.Sprintf("%s, %s: has cosigned %s", w.Name, w.URL, plural(int(w.Size), "record"))
+	text := fmt.Sprintf("%s, %s: has cosigned %s", w.Name, w.URL, console.Plural(int(w.Size), "record"))
 	if !w.Cosigned.IsZero() {
 		text += fmt.Sprintf(", the last time %v ago", time.Since(w.Cosigned).Round(time.Second))
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 )
 
@@ -24,7 +25,7 @@ type Env struct {
 }
 
 // Run prints the variables.
-func (e *Env) Run(ctx context.Context, s Streams) error {
+func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	c, err := e.load()
 	if err != nil {
 		return err
@@ -35,14 +36,14 @@ func (e *Env) Run(ctx context.Context, s Streams) error {
 		return err
 	}
 	if os.Getenv("ROBOTSGATE_ADMIN") != "" {
-		s.warn("this shell uses a gate of robotsgate run or demo; these lines lead to another, at %s", proxy)
+		s.Warn("this shell uses a gate of robotsgate run or demo; these lines lead to another, at %s", proxy)
 	}
 	if otherGate(ctx, proxy, authority) {
-		s.warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
+		s.Warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
 	}
 	files, err := authority.WriteClientFiles(dir)
 	if errors.Is(err, ca.ErrNoRoots) {
-		s.warn("%v: the bundle holds the gate's CA alone", err)
+		s.Warn("%v: the bundle holds the gate's CA alone", err)
 	} else if err != nil {
 		return err
 	}

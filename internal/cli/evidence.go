@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
 )
@@ -23,7 +24,7 @@ type EvidenceKey struct {
 }
 
 // Run prints the key.
-func (k *EvidenceKey) Run(s Streams) error {
+func (k *EvidenceKey) Run(s console.Streams) error {
 	c, err := k.load()
 	if err != nil {
 		return err

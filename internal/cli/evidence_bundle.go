@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 	"robotsgate/internal/evidence/bundle"
 	"robotsgate/internal/replay"
 	"robotsgate/internal/terminal"
@@ -24,7 +25,7 @@ type EvidenceBundle struct {
 }
 
 // Run makes the bundle.
-func (b *EvidenceBundle) Run(s Streams) error {
+func (b *EvidenceBundle) Run(s console.Streams) error {
 	if len(b.File) == 0 {
 		return errNoLogs
 	}
@@ -54,8 +55,8 @@ func (b *EvidenceBundle) Run(s Streams) error {
 	}
 	defer c.Close()
 	if c.Selected() == 0 {
-		s.note("no record fits the options: nothing is made")
-		return Exit(1)
+		s.Note("no record fits the options: nothing is made")
+		return console.Exit(1)
 	}
 	done := newBatchProgress(nil)
 	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)
@@ -69,8 +70,8 @@ func (b *EvidenceBundle) Run(s Streams) error {
 	})
 	stop()
 	if errors.Is(err, bundle.ErrUncovered) {
-		s.note("%v: nothing is made", err)
-		return Exit(1)
+		s.Note("%v: nothing is made", err)
+		return console.Exit(1)
 	}
 	if err != nil {
 		return err
@@ -79,17 +80,17 @@ func (b *EvidenceBundle) Run(s Streams) error {
 }
 
 // report says what is in the bundle.
-func (b *EvidenceBundle) report(s Streams, m *bundle.Made) error {
+func (b *EvidenceBundle) report(s console.Streams, m *bundle.Made) error {
 	if m.Uncovered > 0 {
-		s.note("left out, since no checkpoint covers them yet: %s", plural(m.Uncovered, "record"))
+		s.Note("left out, since no checkpoint covers them yet: %s", console.Plural(m.Uncovered, "record"))
 	}
 	for _, o := range replay.Outcomes {
 		if text := m.Examples[o]; text != "" {
-			s.warn("%s: %d, first %s", o, m.Outcomes[o], text)
+			s.Warn("%s: %d, first %s", o, m.Outcomes[o], text)
 		}
 	}
-	s.note("configurations in the bundle name other sites and crawlers, and records name clients' addresses. They can't be cut without breaking the proofs: see whom you give it to")
-	_, err := fmt.Fprintf(s.Out, "%s: %s of %s, %d decided again alike\n", b.Output, plural(m.Records, "record"), plural(len(m.Logs), "log"), m.Outcomes[replay.Same])
+	s.Note("configurations in the bundle name other sites and crawlers, and records name clients' addresses. They can't be cut without breaking the proofs: see whom you give it to")
+	_, err := fmt.Fprintf(s.Out, "%s: %s of %s, %d decided again alike\n", b.Output, console.Plural(m.Records, "record"), console.Plural(len(m.Logs), "log"), m.Outcomes[replay.Same])
 	return err
 }
 
@@ -106,8 +107,8 @@ func selectionText(o Filters, f *audit.Filter) (all []string) {
 	add(o.Gate != "", "requests through the gate %s", o.Gate)
 	add(o.Reason != "", "decisions for the reason %s", o.Reason)
 	add(o.ID != "", "the request %s", o.ID)
-	add(!f.Since.IsZero(), "since %s UTC", utc(f.Since))
-	add(!f.Until.IsZero(), "before %s UTC", utc(f.Until))
+	add(!f.Since.IsZero(), "since %s UTC", console.UTC(f.Since))
+	add(!f.Until.IsZero(), "before %s UTC", console.UTC(f.Until))
 	add(o.Denied, "only what was refused, or would have been")
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"robotsgate/internal/console"
 	"robotsgate/internal/evidence/bundle"
 	"robotsgate/internal/terminal"
 )
@@ -20,7 +21,7 @@ type EvidenceCheck struct {
 }
 
 // Run checks the bundle.
-func (c *EvidenceCheck) Run(s Streams) error {
+func (c *EvidenceCheck) Run(s console.Streams) error {
 	f, err := os.Open(c.File)
 	if err != nil {
 		return err
@@ -44,18 +45,18 @@ func (c *EvidenceCheck) Run(s Streams) error {
 	}
 	out := bufio.NewWriter(s.Out)
 	if c.JSON {
-		err = encode(out, found)
+		err = console.JSON(out, found)
 	} else {
 		err = printReport(out, "bundle", found)
 	}
 	if c.JSON && !found.KeyGiven && len(found.SignedBy) > 0 {
-		s.note("the key is the one that the bundle names: compare it with the one that the operator publishes, or give that with --key")
+		s.Note("the key is the one that the bundle names: compare it with the one that the operator publishes, or give that with --key")
 	}
 	if err := cmp.Or(err, out.Flush()); err != nil {
 		return err
 	}
 	if !found.OK() {
-		return Exit(1)
+		return console.Exit(1)
 	}
 	return nil
 }

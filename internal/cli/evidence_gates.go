@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/evidence/bundle"
 	"robotsgate/internal/gate"
@@ -77,8 +78,8 @@ func (g *gates) openEvidence(files []string) (all bundle.Several, closeAll func(
 	return all, closeAll, nil
 }
 
-// collect verifies whole logs and selects records. The caller closes the Collector. A log with a fault is Exit(1).
-func (g *gates) collect(s Streams, filter *audit.Filter, files []string) (*bundle.Collector, []evidence.Report, error) {
+// collect verifies whole logs and selects records. The caller closes the Collector. A log with a fault is console.Exit(1).
+func (g *gates) collect(s console.Streams, filter *audit.Filter, files []string) (*bundle.Collector, []evidence.Report, error) {
 	if err := canOpen(files); err != nil {
 		return nil, nil, err
 	}
@@ -101,14 +102,14 @@ func (g *gates) collect(s Streams, filter *audit.Filter, files []string) (*bundl
 	stop()
 	err = cmp.Or(lineErr, readErr)
 	for _, text := range v.Notes {
-		s.note("note: %s", text)
+		s.Note("note: %s", text)
 	}
 	for _, text := range v.Faults {
-		s.note("%s", text)
+		s.Note("%s", text)
 	}
 	if err == nil && v.Faulty > 0 {
-		s.note("a log that does not verify proves nothing, so nothing is made of it: audit --verify says more")
-		err = Exit(1)
+		s.Note("a log that does not verify proves nothing, so nothing is made of it: audit --verify says more")
+		err = console.Exit(1)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, c.Close())

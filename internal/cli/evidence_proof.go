@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 	"robotsgate/internal/evidence/bundle"
 )
 
@@ -15,7 +16,7 @@ type EvidenceProof struct {
 }
 
 // Run prints the proof.
-func (p *EvidenceProof) Run(s Streams) error {
+func (p *EvidenceProof) Run(s console.Streams) error {
 	if len(p.File) == 0 {
 		return errNoLogs
 	}
@@ -29,13 +30,13 @@ func (p *EvidenceProof) Run(s Streams) error {
 	}
 	defer c.Close()
 	if c.Selected() == 0 {
-		s.note("no record has the id %s: name the rotated files of the log too", p.ID)
-		return Exit(1)
+		s.Note("no record has the id %s: name the rotated files of the log too", p.ID)
+		return console.Exit(1)
 	}
 	text, err := c.Proof(logs)
 	if errors.Is(err, bundle.ErrUncovered) {
-		s.note("%v", err)
-		return Exit(1)
+		s.Note("%v", err)
+		return console.Exit(1)
 	}
 	if err != nil {
 		return err

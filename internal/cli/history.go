@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"robotsgate/internal/console"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/store"
@@ -28,7 +29,7 @@ type History struct {
 }
 
 // Run reads and prints.
-func (h *History) Run(s Streams) error {
+func (h *History) Run(s console.Streams) error {
 	c, err := h.load()
 	if err != nil {
 		return err
@@ -200,7 +201,7 @@ func (p *originHistory) row(a policy.Answer, rules *policy.Robots) answerRow {
 	return r
 }
 
-func (p *originHistory) print(s Streams) error {
+func (p *originHistory) print(s console.Streams) error {
 	rows := []answerRow{}
 	for _, a := range p.answers {
 		rows = append(rows, p.row(a, &p.rules))
@@ -214,7 +215,7 @@ func (p *originHistory) print(s Streams) error {
 		report.Changes, report.TDMRepChanges = p.changes(paths), p.tdmrepChanges(paths)
 	}
 	if p.JSON {
-		return encode(s.Out, report)
+		return console.JSON(s.Out, report)
 	}
 	return printReport(s.Out, "history", report)
 }
@@ -234,7 +235,7 @@ type historyReport struct {
 func (r answerRow) String() string {
 	to, status, bytes := "now", "-", "-"
 	if !r.To.IsZero() {
-		to = utc(r.To)
+		to = console.UTC(r.To)
 	}
 	if r.Status != 0 {
 		status = fmt.Sprint(r.Status)
@@ -246,6 +247,6 @@ func (r answerRow) String() string {
 	if r.By != "" {
 		what += " (fetched by gate " + escape.Printable(r.By) + ")"
 	}
-	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", utc(r.From), to, r.clients, r.State, status, bytes, what)
+	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", console.UTC(r.From), to, r.clients, r.State, status, bytes, what)
 	return strings.TrimRight(line, " ")
 }

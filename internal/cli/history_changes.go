@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/history"
 	"robotsgate/policy"
@@ -98,7 +99,7 @@ func (p *originHistory) change(of clients, was, is phase, paths []string) change
 		return c
 	}
 	if c.Was != "" && c.Is != "" {
-		c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+utc(was.from), before, c.Is[:12]+" "+utc(is.from), after)
+		c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+console.UTC(was.from), before, c.Is[:12]+" "+console.UTC(is.from), after)
 	}
 	wasFile, isFile := robotstxt.Parse([]byte(before), 0), robotstxt.Parse([]byte(after), 0)
 	for _, tokens := range p.crawlers(of, wasFile, isFile) {
@@ -182,7 +183,7 @@ func (p *originHistory) anyToken() bool {
 }
 
 // paths returns the paths of the origin in --url and --log.
-func (p *originHistory) paths(s Streams) ([]string, error) {
+func (p *originHistory) paths(s console.Streams) ([]string, error) {
 	paths := map[string]bool{}
 	for _, url := range p.URL {
 		paths[robotstxt.PathOf(url)] = true

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"robotsgate/internal/console"
 	"robotsgate/internal/history"
 	"robotsgate/policy"
 	"robotsgate/policy/usage"
@@ -94,7 +95,7 @@ func (p *originHistory) tdmrepChange(was, is phase, paths []string) tdmrepChange
 		return c
 	}
 	if c.Was != "" && c.Is != "" {
-		c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+utc(was.from), before, c.Is[:12]+" "+utc(is.from), after)
+		c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+console.UTC(was.from), before, c.Is[:12]+" "+console.UTC(is.from), after)
 	}
 	for _, r := range history.CompareTDMRep(before, after, paths) {
 		if len(c.Usage) == maxChanged {

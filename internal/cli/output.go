@@ -6,9 +6,9 @@ import (
 	"io"
 	"strings"
 	"text/template"
-	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
 	"robotsgate/internal/escape"
 )
 
@@ -21,13 +21,13 @@ var outputs embed.FS
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"printable": escape.Printable,
 	"shown":     escape.Short,
-	"plural":    plural,
+	"plural":    console.Plural,
 	"table":     table,
 	"stated":    statedTable,
 	"usage":     usageText,
 	"place":     place,
 	"firstOf":   firstOf,
-	"utc":       utc,
+	"utc":       console.UTC,
 	"yaml":      yamlList,
 
 	"moreFindings": moreFindings,
@@ -38,15 +38,6 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 // printReport prints a report with the template of a name.
 func printReport(w io.Writer, name string, report any) error {
 	return templates.ExecuteTemplate(w, name+".txt", report)
-}
-
-func utc(t time.Time) string { return t.UTC().Format(time.DateTime) }
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // statedTable returns the counts of usage preferences, after an empty line; nothing if there are none.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"robotsgate/internal/console"
 )
 
 // A rate is the speed of a count between two calls of its method.
@@ -51,5 +53,5 @@ func (p *batchProgress) text() string {
 			share = fmt.Sprintf(", %d%%", min(100, 100*at/p.size))
 		}
 	}
-	return fmt.Sprintf("%s%s (%d/s)", plural(int(lines), "line"), share, p.rate.perSecond(lines))
+	return fmt.Sprintf("%s%s (%d/s)", console.Plural(int(lines), "line"), share, p.rate.perSecond(lines))
 }

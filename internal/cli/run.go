@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/requestlog"
 	"robotsgate/proxy"
@@ -32,7 +33,7 @@ type Run struct {
 
 // Run starts a gate on free loopback ports, runs the command with the variables that lead
 // to the gate, and returns the command's exit status.
-func (r *Run) Run(ctx context.Context, s Streams) error {
+func (r *Run) Run(ctx context.Context, s console.Streams) error {
 	command, err := r.command("run")
 	if err != nil {
 		return err
@@ -44,11 +45,11 @@ func (r *Run) Run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	s = s.inFormat(c)
+	s = inFormat(s, c)
 	if err := r.adapt(c, os.Getenv); err != nil {
-		return s.reported(err)
+		return s.Reported(err)
 	}
-	return s.reported(r.behind(ctx, s, c, command, nil))
+	return s.Reported(r.behind(ctx, s, c, command, nil))
 }
 
 // command returns the command without the -- before it. A misspelt option of run or demo, which kong
@@ -66,9 +67,9 @@ func (r *Run) command(name string) ([]string, error) {
 }
 
 // behind runs a command behind a gate with the configuration c. Wrap is for [gate.Options].
-func (r *Run) behind(ctx context.Context, s Streams, c *gate.Config, command []string, wrap func(proxy.Upstream) proxy.Upstream) error {
+func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, command []string, wrap func(proxy.Upstream) proxy.Upstream) error {
 	for _, w := range c.Warnings() {
-		s.warn("%s", w)
+		s.Warn("%s", w)
 	}
 	requests := newCounter("host", hostOf)
 	ends := &outcomes{redact: c.Log.Audit.RedactQuery}
@@ -92,7 +93,7 @@ func (r *Run) behind(ctx context.Context, s Streams, c *gate.Config, command []s
 	if err != nil {
 		return err
 	}
-	s.note("%s", requests.summary(false))
+	s.Note("%s", requests.summary(false))
 	var lines []string
 	if !r.Quiet {
 		lines = ends.failed()
@@ -101,25 +102,25 @@ func (r *Run) behind(ctx context.Context, s Streams, c *gate.Config, command []s
 		lines = append(ends.refusals(), lines...)
 	}
 	for _, line := range lines {
-		s.note("%s", line)
+		s.Note("%s", line)
 	}
 	if requests.none() {
 		for _, line := range causes {
-			s.note("%s", line)
+			s.Note("%s", line)
 		}
 		if r.RequireRequests && status == 0 {
-			return Exit(125)
+			return console.Exit(125)
 		}
 	}
 	if status != 0 {
-		return Exit(status)
+		return console.Exit(status)
 	}
 	return nil
 }
 
 // beside runs a command with the variables that lead to a gate, and returns its exit status and why it
 // may have sent no request.
-func beside(ctx context.Context, s Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error) {
+func beside(ctx context.Context, s console.Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error) {
 	g, err := gate.New(c, o)
 	if err != nil {
 		return 0, nil, err
@@ -201,7 +202,7 @@ func trustParent(c *gate.Config, file string) error {
 
 // execute runs the command and returns its exit status, as a shell does, and the processes that were
 // seen of it.
-func execute(command []string, vars variables, s Streams) (status int, seen processes, err error) {
+func execute(command []string, vars variables, s console.Streams) (status int, seen processes, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(os.Environ(), vars.environ()...)
@@ -214,7 +215,7 @@ func execute(command []string, vars variables, s Streams) (status int, seen proc
 		close(signals)
 	}()
 	if err := cmd.Start(); err != nil {
-		return 0, seen, s.notStarted(command[0], err)
+		return 0, seen, notStarted(s, command[0], err)
 	}
 	go func() {
 		for sig := range signals {
@@ -240,7 +241,7 @@ func execute(command []string, vars variables, s Streams) (status int, seen proc
 }
 
 // notStarted prints why a command can't be run, and returns a shell's exit status for it.
-func (s Streams) notStarted(name string, err error) Exit {
+func notStarted(s console.Streams, name string, err error) console.Exit {
 	info, statErr := os.Stat(name)
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):

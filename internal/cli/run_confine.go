@@ -12,6 +12,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/confine"
+	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
 )
@@ -47,7 +48,7 @@ func (x *Confinement) options() (o confine.Options, err error) {
 
 // confined runs a command where a gate is the only network, and returns its exit status and why it may
 // have sent no request.
-func (r *Run) confined(ctx context.Context, s Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error) {
+func (r *Run) confined(ctx context.Context, s console.Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error) {
 	options, err := r.options()
 	if err != nil {
 		return 0, nil, err
@@ -65,11 +66,11 @@ func (r *Run) confined(ctx context.Context, s Streams, c *gate.Config, o gate.Op
 		}, nil
 	})
 	if exec, ok := errors.AsType[*exec.Error](err); ok {
-		return 0, nil, s.notStarted(command[0], exec.Err)
+		return 0, nil, notStarted(s, command[0], exec.Err)
 	}
 	if step, ok := errors.AsType[*confine.StepError](err); ok {
 		s.Status(step)
-		return 0, nil, Exit(125)
+		return 0, nil, console.Exit(125)
 	}
 	return status, []string{"no request came through the gate, which is the only network of the command; connections to ports that --ports does not name are refused"}, err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"robotsgate/internal/console"
 	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/requestlog"
@@ -24,26 +25,26 @@ type Serve struct {
 }
 
 // Run serves. SIGTERM and SIGINT let requests finish; a second signal ends at once.
-func (s *Serve) Run(ctx context.Context, io Streams) error {
+func (s *Serve) Run(ctx context.Context, io console.Streams) error {
 	file := gate.Watch(s.Config) // before the file is read, so that no change is missed
 	c, err := s.load()
 	if err != nil {
 		return err
 	}
-	io = io.inFormat(c)
-	return io.reported(s.serve(ctx, io, c, file))
+	io = inFormat(io, c)
+	return io.Reported(s.serve(ctx, io, c, file))
 }
 
-func (s *Serve) serve(ctx context.Context, io Streams, c *gate.Config, file *gate.WatchedFile) error {
+func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, file *gate.WatchedFile) error {
 	_, interactive := terminal.File(io.Out)
 	line := terminal.NewStatusLine(io.Err, os.Getenv)
-	if io.log != nil {
+	if io.Log != nil {
 		line = nil // it would be no JSON
 	}
 	screen := requestlog.NewScreen(io.Err, line, "", os.Getenv)
 	io.Out, io.Err = line.Above(io.Out), line.Above(io.Err)
 	for _, w := range c.Warnings() {
-		io.warn("%s", w)
+		io.Warn("%s", w)
 	}
 	// Before anything is printed: a script that waits for the output may signal at once.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
@@ -71,7 +72,7 @@ func (s *Serve) serve(ctx context.Context, io Streams, c *gate.Config, file *gat
 	if program, err := os.Executable(); err == nil && interactive && s.Listen == "" {
 		paste = cmp.Or(envCommand(program, s.Config, c), paste) // the full line fills a screen
 	}
-	if banner == io.Err && io.log != nil {
+	if banner == io.Err && io.Log != nil {
 		banner = noteWriter{io}
 	}
 	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.Address())
@@ -91,10 +92,10 @@ func (s *Serve) serve(ctx context.Context, io Streams, c *gate.Config, file *gat
 }
 
 // A noteWriter prints each text that is written as a note, without its end of line.
-type noteWriter struct{ Streams }
+type noteWriter struct{ console.Streams }
 
 func (w noteWriter) Write(text []byte) (int, error) {
-	w.note("%s", strings.TrimSpace(string(text)))
+	w.Note("%s", strings.TrimSpace(string(text)))
 	return len(text), nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/internal/console"
 	"robotsgate/policy/robotstag"
 )
 
@@ -21,7 +22,7 @@ type Tags struct {
 }
 
 // Run prints the rules, one a line.
-func (t *Tags) Run(s Streams) error {
+func (t *Tags) Run(s console.Streams) error {
 	if t.Batch {
 		if len(t.Header) > 0 || t.HTML != "" || len(t.Token) > 0 {
 			return errors.New("--batch excludes --header, --html and --token: with it each line of standard input has all that is needed")
@@ -52,7 +53,7 @@ func (t *Tags) Run(s Streams) error {
 		return fmt.Errorf("%s: %w", t.HTML, err)
 	}
 	if t.JSON {
-		return encode(s.Out, a)
+		return console.JSON(s.Out, a)
 	}
 	return printReport(s.Out, "tags", struct {
 		tagsAnswer

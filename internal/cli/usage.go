@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
@@ -33,7 +34,7 @@ type Usage struct {
 }
 
 // Run reads what there is about the URL, and prints the preferences.
-func (u *Usage) Run(ctx context.Context, s Streams) error {
+func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 	if u.Batch {
 		return u.batch(s)
 	}
@@ -59,11 +60,11 @@ func (u *Usage) Run(ctx context.Context, s Streams) error {
 		return err
 	}
 	for _, mistake := range read.unread() {
-		s.note("%s", mistake)
+		s.Note("%s", mistake)
 	}
 	a := read.answer()
 	if u.JSON {
-		err = encode(s.Out, a)
+		err = console.JSON(s.Out, a)
 	} else {
 		err = printReport(s.Out, "usage", a)
 	}
@@ -81,7 +82,7 @@ func (u *Usage) local() bool {
 }
 
 // given returns the reading of the files and header lines that options name.
-func (u *Usage) given(s Streams, cfg *gate.Config, crawler *policy.Crawler) (r usageReading, err error) {
+func (u *Usage) given(s console.Streams, cfg *gate.Config, crawler *policy.Crawler) (r usageReading, err error) {
 	ins := 0
 	for _, file := range []string{u.Robots, u.HTML, u.TDMRep} {
 		if file == "-" {
@@ -112,7 +113,7 @@ func (u *Usage) given(s Streams, cfg *gate.Config, crawler *policy.Crawler) (r u
 			return r, err
 		}
 		if r.decision = rules.Judge(http.StatusOK, body, target, r.tokens); !r.decision.Allow {
-			s.note("%s denies this URL, so it states no preference for it: preferences are about what may be fetched", u.Robots)
+			s.Note("%s denies this URL, so it states no preference for it: preferences are about what may be fetched", u.Robots)
 		}
 	}
 	if u.HTML != "" {
@@ -130,7 +131,7 @@ func (u *Usage) given(s Streams, cfg *gate.Config, crawler *policy.Crawler) (r u
 			return r, err
 		}
 		if r.tdmrep, err = parseTDMRep(text, rules.MaxBytes); err != nil {
-			s.note("%s states nothing: %v", u.TDMRep, err)
+			s.Note("%s states nothing: %v", u.TDMRep, err)
 		}
 	}
 	return r, nil

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"robotsgate/internal/console"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -26,7 +27,7 @@ type usageQuestion struct {
 }
 
 // batch answers line by line, by the section robots of the configuration.
-func (u *Usage) batch(s Streams) error {
+func (u *Usage) batch(s console.Streams) error {
 	if u.URL != "" || u.local() || u.Crawler != "" || u.Agent != "" || len(u.Token) > 0 {
 		return errors.New("--batch excludes URL, --agent, --token, --crawler, --robots, --header, --html and --tdmrep: with it each line of standard input has all that is needed")
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"robotsgate/internal/console"
 	"robotsgate/policy/usage"
 )
 
@@ -32,7 +33,7 @@ func TestUsageConformance(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := (&Usage{Batch: true}).Run(t.Context(), Streams{In: bytes.NewReader(cases), Out: &out}); err != nil {
+	if err := (&Usage{Batch: true}).Run(t.Context(), console.Streams{In: bytes.NewReader(cases), Out: &out}); err != nil {
 		t.Error(err)
 	}
 	type answer struct {
