@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
 	"robotsgate/internal/demo"
 	"robotsgate/internal/gate"
@@ -78,14 +79,14 @@ func demoConfig(r *Run, dir string) (*gate.Config, error) {
 // printDemo prints how to use the demonstration.
 func printDemo(g *gate.Gate, s console.Streams, dir string) error {
 	file, proxy := filepath.Join(dir, "env"), "http://"+g.Address()
-	lines := commandVars(g).lines("export %s=%s", quoteShell)
+	lines := commandVars(g).Lines("export %s=%s", clientenv.QuoteShell)
 	if err := ca.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n")); err != nil {
 		return err
 	}
 	return printReport(s.Out, "demo", demoReport{
 		Proxy: proxy, Admin: "http://" + g.AdminAddress() + "/",
 		Dir: dir, CA: g.ClientFiles().Cert, Key: spki(g),
-		Env: quoteShell(file), Browser: quoteShell(filepath.Join(dir, "browser")),
+		Env: clientenv.QuoteShell(file), Browser: clientenv.QuoteShell(filepath.Join(dir, "browser")),
 	})
 }
 

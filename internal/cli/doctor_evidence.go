@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/evidence"
@@ -87,7 +88,7 @@ func askEvidence(ctx context.Context, c *gate.Config) (*audit.Status, error) {
 	if os.Getenv("ROBOTSGATE_ADMIN") == "" && c.Admin.Listen == "" {
 		return nil, errors.New("admin.listen is off")
 	}
-	place := cmp.Or(os.Getenv("ROBOTSGATE_ADMIN"), "http://"+dialable(c.Admin.Listen))
+	place := cmp.Or(os.Getenv("ROBOTSGATE_ADMIN"), "http://"+clientenv.Dialable(c.Admin.Listen))
 	ctx, cancel := context.WithTimeout(ctx, overviewTimeout)
 	defer cancel()
 	resp, body, err := get(ctx, &http.Transport{}, place+"/api/overview")

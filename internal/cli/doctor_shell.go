@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/escape"
 )
 
@@ -54,7 +55,7 @@ func (e *diagnosis) findGate(ctx context.Context) finding {
 }
 
 // configured returns the gate's URL by the configuration.
-func (e *diagnosis) configured() string { return "http://" + dialable(e.config.Listen) }
+func (e *diagnosis) configured() string { return "http://" + clientenv.Dialable(e.config.Listen) }
 
 // A gateAnswer is what a gate says about itself.
 type gateAnswer struct {
@@ -158,11 +159,11 @@ func (e *diagnosis) env() []string {
 		return []string{`eval "$(robotsgate env)", with -c FILE if the gate has one`}
 	}
 	lines, last := slices.Clone(e.get), ""
-	for _, v := range clientVars(e.proxy(), e.files) {
-		if v.value != last { // one line sets all variables with this value
-			lines, last = append(lines, "export"), v.value
+	for _, v := range clientenv.For(e.proxy(), e.files) {
+		if v.Value != last { // one line sets all variables with this value
+			lines, last = append(lines, "export"), v.Value
 		}
-		lines[len(lines)-1] += " " + v.name + "=" + quoteFile(v.value)
+		lines[len(lines)-1] += " " + v.Name + "=" + quoteFile(v.Value)
 	}
 	return lines
 }
@@ -170,7 +171,7 @@ func (e *diagnosis) env() []string {
 // proxy returns the gate's URL for lines to copy.
 func (e *diagnosis) proxy() string {
 	if e.gate.login {
-		return withPlaceholder(e.gate.url)
+		return clientenv.WithPlaceholder(e.gate.url)
 	}
 	return e.gate.url
 }
@@ -180,7 +181,7 @@ func quoteFile(path string) string {
 	if strings.HasPrefix(path, "$PWD/") {
 		return `"` + path + `"`
 	}
-	return quoteShell(path)
+	return clientenv.QuoteShell(path)
 }
 
 // noProxy returns the hosts of no_proxy, except those that env sets.

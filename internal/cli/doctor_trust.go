@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/escape"
 )
 
@@ -25,14 +26,14 @@ func (e *diagnosis) trustVariables(advice []string) finding {
 	}
 	var wrong []string
 	set := 0
-	for _, v := range clientVars("", ca.ClientFiles{Cert: "ca", Bundle: "bundle", Wgetrc: "wgetrc"}) {
-		file := os.Getenv(v.name)
-		if file == "" || !slices.Contains([]string{"ca", "bundle", "wgetrc"}, v.value) {
+	for _, v := range clientenv.For("", ca.ClientFiles{Cert: "ca", Bundle: "bundle", Wgetrc: "wgetrc"}) {
+		file := os.Getenv(v.Name)
+		if file == "" || !slices.Contains([]string{"ca", "bundle", "wgetrc"}, v.Value) {
 			continue
 		}
 		set++
-		if fault := trustFault(file, v.value, wanted); fault != "" {
-			wrong = append(wrong, fmt.Sprintf("%s names %s, which %s", v.name, escape.Printable(file), fault))
+		if fault := trustFault(file, v.Value, wanted); fault != "" {
+			wrong = append(wrong, fmt.Sprintf("%s names %s, which %s", v.Name, escape.Printable(file), fault))
 		}
 	}
 	switch {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 )
@@ -30,7 +30,7 @@ func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	proxy := "http://" + dialable(c.Listen)
+	proxy := "http://" + clientenv.Dialable(c.Listen)
 	authority, dir, err := authorityOf(c)
 	if err != nil {
 		return err
@@ -50,14 +50,14 @@ func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	if proxy, err = e.proxyURL(s, c); err != nil {
 		return err
 	}
-	format, quote := "export %s=%s", quoteShell
+	format, quote := "export %s=%s", clientenv.QuoteShell
 	switch e.Shell {
 	case "fish":
-		format, quote = "set -gx %s %s", quoteFish
+		format, quote = "set -gx %s %s", clientenv.QuoteFish
 	case "powershell":
-		format, quote = "$env:%s = %s", quotePowerShell
+		format, quote = "$env:%s = %s", clientenv.QuotePowerShell
 	}
-	_, err = fmt.Fprintln(s.Out, strings.Join(clientVars(proxy, files).lines(format, quote), "\n"))
+	_, err = fmt.Fprintln(s.Out, strings.Join(clientenv.For(proxy, files).Lines(format, quote), "\n"))
 	return err
 }
 
@@ -77,7 +77,7 @@ func authorityOf(c *gate.Config) (*ca.Authority, string, error) {
 		return nil, "", err
 	}
 	a, err := gate.OpenCA(c, dir)
-	return a, dir, adviseDownload(err, "http://"+dialable(c.Listen))
+	return a, dir, adviseDownload(err, "http://"+clientenv.Dialable(c.Listen))
 }
 
 // adviseDownload adds where to download the certificate to an error of a user that may not
@@ -97,7 +97,7 @@ func envCommand(program, file string, c *gate.Config) string {
 	if strings.HasSuffix(c.Listen, ":0") || relative(c.DataDir) || relative(c.HTTPS.CACert) {
 		return ""
 	}
-	command := quoteShell(program) + " env"
+	command := clientenv.QuoteShell(program) + " env"
 	if file != "" {
 		full, err := filepath.Abs(file)
 		if info, serr := os.Stat(full); err != nil || serr != nil || !info.Mode().IsRegular() {
@@ -106,90 +106,10 @@ func envCommand(program, file string, c *gate.Config) string {
 		if text, err := os.ReadFile(full); err != nil || strings.Contains(string(text), "${") {
 			return ""
 		}
-		command += " -c " + quoteShell(full)
+		command += " -c " + clientenv.QuoteShell(full)
 	}
 	if gate.Crawlers(c).NeedLogin() {
 		command += " --login USER"
 	}
 	return `eval "$(` + command + `)"`
-}
-
-// A variable is an environment variable for clients.
-type variable struct{ name, value string }
-
-type variables []variable
-
-// clientVars returns the variables that clients need. Many clients read one case of a name
-// only. Clients that read a bundle use it in place of their own roots.
-func clientVars(proxy string, files ca.ClientFiles) (all variables) {
-	set := func(value string, names ...string) {
-		for _, name := range names {
-			all = append(all, variable{name, value})
-		}
-	}
-	set(proxy, "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
-	set("localhost,127.0.0.1,::1", "no_proxy", "NO_PROXY")
-	set("1", "NODE_USE_ENV_PROXY")
-	set(files.Cert, "NODE_EXTRA_CA_CERTS")
-	set(files.Bundle, "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "GIT_SSL_CAINFO",
-		"PIP_CERT", "HTTPLIB2_CA_CERTS", "PERL_LWP_SSL_CA_FILE",
-		"npm_config_cafile") // takes precedence over the cafile of an .npmrc, which makes npm ignore NODE_EXTRA_CA_CERTS
-	set(files.Wgetrc, "SYSTEM_WGETRC", "SYSTEM_WGET2RC") // ~/.wgetrc stays in force
-	return all
-}
-
-// lines returns a line for each variable: format with its name, and its value as quote returns it.
-func (v variables) lines(format string, quote func(string) string) (all []string) {
-	for _, x := range v {
-		all = append(all, fmt.Sprintf(format, x.name, quote(x.value)))
-	}
-	return all
-}
-
-// environ returns the variables for the environment of a process.
-func (v variables) environ() []string {
-	return v.lines("%s=%s", func(value string) string { return value })
-}
-
-// line returns one line for a POSIX shell that sets all variables.
-func (v variables) line() string {
-	return "export " + strings.Join(v.lines("%s=%s", quoteShell), " ")
-}
-
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,@%+="
-
-func quoteShell(s string) string {
-	if s != "" && strings.Trim(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func quoteFish(s string) string {
-	if s != "" && strings.Trim(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
-}
-
-// quotePowerShell doubles every character that PowerShell takes for a single quote, which
-// includes typographic quotes.
-func quotePowerShell(s string) string {
-	double := strings.NewReplacer("'", "''", "\u2018", "\u2018\u2018", "\u2019", "\u2019\u2019", "\u201a", "\u201a\u201a", "\u201b", "\u201b\u201b")
-	return "'" + double.Replace(s) + "'"
-}
-
-// dialable returns the address to connect to for an address to listen on.
-func dialable(listen string) string {
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return listen
-	}
-	switch host {
-	case "", "0.0.0.0":
-		host = "127.0.0.1"
-	case "::":
-		host = "::1"
-	}
-	return net.JoinHostPort(host, port)
 }

@@ -6,29 +6,24 @@ import (
 	"slices"
 	"strings"
 
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
 )
 
-// withPlaceholder returns a proxy's URL with USER:PASSWORD in place of a login, whose password is
-// not known, or not to be shown.
-func withPlaceholder(proxy string) string {
-	return strings.Replace(proxy, "://", "://USER:PASSWORD@", 1)
-}
-
 // proxyURL returns the URL of the gate for its clients, with a placeholder if each of them needs a
 // login.
 func proxyURL(address string, c *gate.Config) string {
 	if gate.Crawlers(c).NeedLogin() {
-		return withPlaceholder("http://" + address)
+		return clientenv.WithPlaceholder("http://" + address)
 	}
 	return "http://" + address
 }
 
 // proxyURL returns the URL for the variables, with the login that is asked for.
 func (e *Env) proxyURL(s console.Streams, c *gate.Config) (string, error) {
-	address, known := dialable(c.Listen), gate.Crawlers(c)
+	address, known := clientenv.Dialable(c.Listen), gate.Crawlers(c)
 	switch {
 	case e.Login != "":
 		if strings.Contains(e.Login, ":") {

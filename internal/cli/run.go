@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/config"
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
@@ -145,9 +146,11 @@ func serving(ctx context.Context, g *gate.Gate) (stop func() error) {
 }
 
 // commandVars returns the variables for a command behind a gate of run.
-func commandVars(g *gate.Gate) variables {
-	vars := clientVars("http://"+g.Address(), g.ClientFiles())
-	return append(vars, variable{"ROBOTSGATE_ADMIN", "http://" + g.AdminAddress()}, variable{"ROBOTSGATE_SPKI", spki(g)})
+func commandVars(g *gate.Gate) clientenv.Variables {
+	vars := clientenv.For("http://"+g.Address(), g.ClientFiles())
+	return append(vars,
+		clientenv.Variable{Name: "ROBOTSGATE_ADMIN", Value: "http://" + g.AdminAddress()},
+		clientenv.Variable{Name: "ROBOTSGATE_SPKI", Value: spki(g)})
 }
 
 // spki returns the SHA-256 of the CA's public key, by which Chromium can trust it.
@@ -202,10 +205,10 @@ func trustParent(c *gate.Config, file string) error {
 
 // execute runs the command and returns its exit status, as a shell does, and the processes that were
 // seen of it.
-func execute(command []string, vars variables, s console.Streams) (status int, seen processes, err error) {
+func execute(command []string, vars clientenv.Variables, s console.Streams) (status int, seen processes, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
-	cmd.Env = append(os.Environ(), vars.environ()...)
+	cmd.Env = append(os.Environ(), vars.Environ()...)
 	// A terminal sends SIGINT to the command, too. It decides what to do, and this process
 	// ends when the command does. Other signals are passed on.
 	signals := make(chan os.Signal, 4)

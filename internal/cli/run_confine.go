@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/confine"
 	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
@@ -77,20 +78,20 @@ func (r *Run) confined(ctx context.Context, s console.Streams, c *gate.Config, o
 
 // confinedVars returns the environment of a confined command: environ with the variables for a command.
 // The status page is out of its reach, and what it may reach without the gate needs no proxy.
-func confinedVars(vars variables, environ []string, reach []confine.Reach) []string {
+func confinedVars(vars clientenv.Variables, environ []string, reach []confine.Reach) []string {
 	environ = slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return strings.HasPrefix(v, "ROBOTSGATE_ADMIN=") })
 	for _, v := range vars {
-		switch v.name {
+		switch v.Name {
 		case "ROBOTSGATE_ADMIN":
 			continue
 		case "no_proxy", "NO_PROXY":
 			for _, r := range reach {
 				if r.Host != "" {
-					v.value += "," + r.Host
+					v.Value += "," + r.Host
 				}
 			}
 		}
-		environ = append(environ, v.name+"="+v.value)
+		environ = append(environ, v.Name+"="+v.Value)
 	}
 	// Each name once, with its last value, as a command of exec has it: many clients take the first of two.
 	return (&exec.Cmd{Env: environ}).Environ()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
 	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
@@ -68,7 +69,7 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 		banner = io.Err                // stdout is for records
 		signal.Ignore(syscall.SIGPIPE) // if the reader of stdout ends, records are lost and the gate goes on
 	}
-	paste := clientVars(proxyURL(dialable(g.Address()), c), g.ClientFiles()).line()
+	paste := clientenv.For(proxyURL(clientenv.Dialable(g.Address()), c), g.ClientFiles()).Line()
 	if program, err := os.Executable(); err == nil && interactive && s.Listen == "" {
 		paste = cmp.Or(envCommand(program, s.Config, c), paste) // the full line fills a screen
 	}

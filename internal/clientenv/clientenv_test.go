@@ -1,4 +1,4 @@
-package cli
+package clientenv
 
 import (
 	"os/exec"
@@ -15,8 +15,8 @@ func TestQuoting(t *testing.T) {
 		shell string
 		quote func(string) string
 	}{
-		{"sh", quoteShell},
-		{"fish", quoteFish},
+		{"sh", QuoteShell},
+		{"fish", QuoteFish},
 	} {
 		if _, err := exec.LookPath(c.shell); err != nil {
 			t.Logf("no %s", c.shell)
@@ -40,7 +40,7 @@ func TestQuotingForPowerShell(t *testing.T) {
 		"/it\u2019s":         "'/it\u2019\u2019s'",
 		"\u2018\u201a\u201b": "'\u2018\u2018\u201a\u201a\u201b\u201b'",
 	} {
-		if got := quotePowerShell(in); got != want {
+		if got := QuotePowerShell(in); got != want {
 			t.Errorf("%s: got %s, want %s", in, got, want)
 		}
 	}
