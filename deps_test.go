@@ -68,9 +68,10 @@ var imports = map[string][]string{
 
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
-		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/field", "internal/config", "internal/configurations", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
+		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/field", "internal/config", "internal/configurations", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts"},
 	"internal/clientenv":  {"internal/ca"},
 	"internal/console":    {"internal/escape"},
+	"internal/datadir":    {"policy", "internal/configurations", "internal/evidence", "internal/gate", "internal/store"},
 	"internal/requestlog": {"proxy", "internal/audit", "internal/escape", "internal/terminal"},
 	"internal/terminal":   {},
 

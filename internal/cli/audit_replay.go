@@ -6,13 +6,12 @@ import (
 	"strings"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/configurations"
 	"robotsgate/internal/console"
+	"robotsgate/internal/datadir"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/replay"
 	"robotsgate/internal/store"
-	"robotsgate/policy"
 )
 
 // A replayReport decides records again, from the evidence that is kept.
@@ -34,41 +33,20 @@ type replayReport struct {
 }
 
 func (a *Audit) newReplayReport(c *gate.Config, s console.Streams) (*replayReport, error) {
-	reader, dir, err := a.openEvidence(c)
-	if errors.Is(err, errNoSnapshots) {
+	reader, dir, err := datadir.Snapshots(c, a.Config)
+	if errors.Is(err, datadir.ErrNoSnapshots) {
 		s.Status(err)
 		return nil, console.Exit(1) // as for other evidence that is gone
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := replay.New(dirEvidence{reader, dir}, pastSettings)
+	r := replay.New(datadir.Evidence{Reader: reader, Dir: dir}, datadir.Settings)
 	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
 	return &replayReport{
 		replayer: r, reader: reader, s: s, dir: dir, gate: id, config: a.Config, filtered: a.given(), quiet: a.JSON,
 		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}, differences: []string{},
 	}, nil
-}
-
-// dirEvidence is the evidence in a data_dir.
-type dirEvidence struct {
-	*store.Reader
-	dir string
-}
-
-// Configuration returns the text of a kept configuration.
-func (e dirEvidence) Configuration(digest string) ([]byte, error) {
-	return configurations.Read(e.dir, digest)
-}
-
-// pastSettings returns the settings in the text of a kept configuration.
-func pastSettings(text []byte) (*policy.Config, error) {
-	c, err := gate.KeptConfig(text)
-	if err != nil {
-		return nil, err
-	}
-	p := gate.EngineConfig(c, nil, nil, nil, nil)
-	return &p, nil
 }
 
 func (a *replayReport) Line(l *audit.Line) {

@@ -3,11 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/datadir"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
 )
@@ -30,10 +29,10 @@ func (a *Audit) verifyReport(c *gate.Config) (*verifyReport, error) {
 		return nil, fmt.Errorf("--witness: %w", err)
 	}
 	if len(a.Key) == 0 || a.Config != "" {
-		switch signer, err := logSigner(c); {
+		switch signer, err := datadir.Signer(c); {
 		case err == nil:
 			o.Keys.AddOwn(signer)
-			if o.Known, err = kept(c); err != nil {
+			if o.Known, err = datadir.Checkpoints(c); err != nil {
 				return nil, err
 			}
 		case len(a.Key) == 0:
@@ -48,26 +47,6 @@ func (a *Audit) verifyReport(c *gate.Config) (*verifyReport, error) {
 		o.Known = append(o.Known, evidence.Known{Note: string(text), Where: file})
 	}
 	return &verifyReport{evidence.NewVerifier(o)}, nil
-}
-
-// kept returns the checkpoints that data_dir keeps.
-func kept(c *gate.Config) (all []evidence.Known, err error) {
-	dir, err := gate.DataDir(c)
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(dir, evidence.CheckpointFile)
-	switch text, err := os.ReadFile(path); {
-	case err == nil:
-		all = append(all, evidence.Known{Note: string(text), Where: path})
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	}
-	ended, err := evidence.Ended(dir)
-	for _, l := range ended {
-		all = append(all, evidence.Known{Note: l.Checkpoint, Where: filepath.Join(dir, evidence.EndedFile), Ended: true, Time: l.Time})
-	}
-	return all, err
 }
 
 // Line does nothing: the verifier takes lines that are not parsed.

@@ -14,6 +14,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
+	"robotsgate/internal/datadir"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
@@ -28,7 +29,7 @@ func checkEvidence(ctx context.Context, c *gate.Config) (all []finding) {
 		return nil
 	}
 	const subject = "audit log"
-	signer, err := logSigner(c)
+	signer, err := datadir.Signer(c)
 	running, errAsked := askEvidence(ctx, c)
 	if errAsked == nil && signer != nil && !isLogOf(signer, running) {
 		errAsked = fmt.Errorf("the gate that runs has another log, %s", running.Name)

@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"robotsgate/internal/console"
-	"robotsgate/internal/evidence"
-	"robotsgate/internal/gate"
+	"robotsgate/internal/datadir"
 )
 
 // Evidence shows outsiders what the gate has done.
@@ -29,23 +26,10 @@ func (k *EvidenceKey) Run(s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	signer, err := logSigner(c)
+	signer, err := datadir.Signer(c)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(s.Out, signer.Key())
 	return err
-}
-
-// logSigner returns the signer of the audit log of a configuration.
-func logSigner(c *gate.Config) (*evidence.Signer, error) {
-	dir, err := gate.DataDir(c)
-	if err != nil {
-		return nil, err
-	}
-	signer, err := gate.LogSigner(c, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("data_dir %s has no key of an audit log yet: the gate makes it at its first start with log.audit; or set log.audit_key_file and log.audit_name", dir)
-	}
-	return signer, err
 }

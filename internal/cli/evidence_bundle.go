@@ -10,6 +10,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
+	"robotsgate/internal/datadir"
 	"robotsgate/internal/evidence/bundle"
 	"robotsgate/internal/replay"
 	"robotsgate/internal/terminal"
@@ -64,7 +65,7 @@ func (b *EvidenceBundle) Run(s console.Streams) error {
 	err = writeWhole(b.Output, func(f *os.File) (err error) {
 		made, err = c.Write(f, bundle.Options{
 			Title: cmp.Or(b.Title, "Requests of a crawler, and what decided them"), Selection: selectionText(b.Filters, filter), Program: version(), Made: time.Now(),
-			Logs: logs, Keys: g.keys, KeyTexts: g.texts, Evidence: kept, Parse: pastSettings, Progress: func() { done.lines.Add(1) },
+			Logs: logs, Keys: g.keys, KeyTexts: g.texts, Evidence: kept, Parse: datadir.Settings, Progress: func() { done.lines.Add(1) },
 		})
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"robotsgate/internal/console"
+	"robotsgate/internal/datadir"
 	"robotsgate/internal/evidence/bundle"
 	"robotsgate/internal/terminal"
 )
@@ -37,7 +38,7 @@ func (c *EvidenceCheck) Run(s console.Streams) error {
 	done := newBatchProgress(nil)
 	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)
 	found, err := bundle.Check(f, info.Size(), bundle.CheckOptions{
-		Keys: c.Key, Witnesses: c.Witness, Parse: pastSettings, Progress: func() { done.lines.Add(1) },
+		Keys: c.Key, Witnesses: c.Witness, Parse: datadir.Settings, Progress: func() { done.lines.Add(1) },
 	})
 	stop()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
+	"robotsgate/internal/datadir"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/evidence/bundle"
 	"robotsgate/internal/gate"
@@ -37,11 +38,11 @@ func loadGates(files []string) (*gates, error) {
 		if err != nil {
 			return nil, err
 		}
-		signer, err := logSigner(c)
+		signer, err := datadir.Signer(c)
 		if err != nil {
 			return nil, err
 		}
-		known, err := kept(c)
+		known, err := datadir.Checkpoints(c)
 		if err != nil {
 			return nil, err
 		}
@@ -60,20 +61,20 @@ func loadGates(files []string) (*gates, error) {
 func (g *gates) openEvidence(files []string) (all bundle.Several, closeAll func(), err error) {
 	closeAll = func() {
 		for _, e := range all {
-			e.(dirEvidence).Close()
+			e.(datadir.Evidence).Close()
 		}
 	}
 	for i, c := range g.configs {
-		o := Configured{}
+		file := ""
 		if len(files) > 0 {
-			o.Config = files[i]
+			file = files[i]
 		}
-		reader, dir, err := o.openEvidence(c)
+		reader, dir, err := datadir.Snapshots(c, file)
 		if err != nil {
 			closeAll()
 			return nil, nil, err
 		}
-		all = append(all, dirEvidence{reader, dir})
+		all = append(all, datadir.Evidence{Reader: reader, Dir: dir})
 	}
 	return all, closeAll, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"robotsgate/internal/console"
+	"robotsgate/internal/datadir"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/store"
@@ -38,7 +39,7 @@ func (h *History) Run(s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	reader, dir, err := h.openEvidence(c)
+	reader, dir, err := datadir.Snapshots(c, h.Config)
 	if err != nil {
 		return err
 	}
@@ -80,25 +81,6 @@ func (h *History) Run(s console.Streams) error {
 		return fmt.Errorf("nothing is kept of %s in %s: no request has led there, or it was too long ago, or robots.disk_bytes has no room for it", escape.Printable(h.Origin), dir)
 	}
 	return out.Flush()
-}
-
-// errNoSnapshots says that a data_dir has none.
-var errNoSnapshots = errors.New("no snapshots")
-
-// openEvidence opens the snapshots in the data_dir of a configuration.
-func (o Configured) openEvidence(c *gate.Config) (reader *store.Reader, dir string, err error) {
-	if dir, err = gate.DataDir(c); err != nil {
-		return nil, "", err
-	}
-	reader, err = store.Read(dir, c.Robots.Keep)
-	if errors.Is(err, fs.ErrNotExist) {
-		hint := "name the gate's configuration with -c"
-		if o.Config != "" {
-			hint = o.Config + " is another gate's configuration, or its gate has not run yet"
-		}
-		err = fmt.Errorf("%s has %w: %s", dir, errNoSnapshots, hint)
-	}
-	return reader, dir, err
 }
 
 // target parses the argument ORIGIN.
