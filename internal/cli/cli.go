@@ -11,10 +11,6 @@ package cli
 //		a template in output
 //	which requests have a line on the terminal:
 //		requestlines.go
-//	what doctor checks of a directory of keys:
-//		doctor_signing.go
-//	what doctor recommends for a client:
-//		doctor_clients.go and doctor_browsers.go
 
 import (
 	"log/slog"

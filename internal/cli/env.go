@@ -7,13 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
+	"robotsgate/internal/doctor"
 	"robotsgate/internal/gate"
 )
 
@@ -38,7 +37,7 @@ func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	if os.Getenv("ROBOTSGATE_ADMIN") != "" {
 		s.Warn("this shell uses a gate of robotsgate run or demo; these lines lead to another, at %s", proxy)
 	}
-	if otherGate(ctx, proxy, authority) {
+	if doctor.OtherGate(ctx, proxy, authority) {
 		s.Warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
 	}
 	files, err := authority.WriteClientFiles(dir)
@@ -59,15 +58,6 @@ func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	}
 	_, err = fmt.Fprintln(s.Out, strings.Join(clientenv.For(proxy, files).Lines(format, quote), "\n"))
 	return err
-}
-
-// otherGate reports whether a gate with another CA than a answers at this URL. It takes
-// at most a second, since the start of a shell may wait for it.
-func otherGate(ctx context.Context, proxy string, a *ca.Authority) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	gate, err := certificateOf(ctx, proxy)
-	return err == nil && !slices.ContainsFunc(certificatesIn(gate.pem), a.Certificate().Equal)
 }
 
 // authorityOf opens the CA of a configuration. It returns the data_dir, too.

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"context"
@@ -98,6 +98,15 @@ func certificateOf(ctx context.Context, proxy string) (a gateAnswer, err error) 
 		}
 	}
 	return a, nil
+}
+
+// OtherGate reports whether a gate with another CA than a answers at this URL. It takes
+// at most a second, since the start of a shell may wait for it.
+func OtherGate(ctx context.Context, proxy string, a *ca.Authority) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	gate, err := certificateOf(ctx, proxy)
+	return err == nil && !slices.ContainsFunc(certificatesIn(gate.pem), a.Certificate().Equal)
 }
 
 // get sends one request and reads the response, up to a size that no file of the gate has.

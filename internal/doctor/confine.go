@@ -1,6 +1,6 @@
 //go:build linux && (amd64 || arm64)
 
-package cli
+package doctor
 
 import (
 	"bytes"
@@ -16,20 +16,20 @@ import (
 	"robotsgate/internal/console"
 )
 
-// attempt does what a process of doctor --confine has to do inside.
-func attempt(args []string, s console.Streams) error {
+// Attempt does what a process of doctor --confine has to do inside.
+func Attempt(args []string, s console.Streams) error {
 	return attempts.Main(attempts.All(), args, s.Out)
 }
 
-// tryConfinement makes the escape attempts behind run --confine, and prints what became of them.
-func (d *Doctor) tryConfinement(ctx context.Context, s console.Streams) error {
+// TryConfinement makes the escape attempts behind run --confine, and prints what became of them.
+func TryConfinement(ctx context.Context, s console.Streams, json bool) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	outside, err := attempts.Start([]string{program, attemptCommand})
+	outside, err := attempts.Start([]string{program, AttemptCommand})
 	if err != nil {
 		return fmt.Errorf("start the targets of the attempts: %w", err)
 	}
@@ -68,7 +68,7 @@ func (d *Doctor) tryConfinement(ctx context.Context, s console.Streams) error {
 		count[f.verdict]++
 		findings = append(findings, f)
 	}
-	if d.JSON {
+	if json {
 		return encodeFindings(s, findings)
 	}
 	if err := printFindings(s, findings, map[verdict]string{passed: "stopped", failed: "GOT OUT", unknown: "not tried"}); err != nil {

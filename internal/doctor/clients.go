@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 type program struct {
 	name    string
 	also    []string // other names of its command
-	browser bool     // see doctor_browsers.go
+	browser bool     // see browsers.go
 	page    string   // the page that tells the client what it is; empty: /crawler
 	fault   string   // the page that is requested to find a fault; empty: /ca.pem, which not every client can read
 	get     []string // the command that prints the contents of {url}; nil: requests are sent by this process
