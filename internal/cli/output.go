@@ -12,28 +12,23 @@ import (
 	"robotsgate/internal/escape"
 )
 
-// outputs has a template for each report that commands print for people. Text from the network
-// must go through printable or shown there.
+// outputs has a template for each report that commands print for people.
 //
 //go:embed output/*.txt
 var outputs embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"printable": escape.Printable,
-	"shown":     escape.Short,
-	"plural":    console.Plural,
-	"table":     table,
-	"stated":    statedTable,
-	"usage":     usageText,
-	"place":     place,
-	"firstOf":   firstOf,
-	"utc":       console.UTC,
-	"yaml":      yamlList,
+var templates = console.Templates(outputs, "output/*.txt", template.FuncMap{
+	"table":   table,
+	"stated":  statedTable,
+	"usage":   usageText,
+	"place":   place,
+	"firstOf": firstOf,
+	"yaml":    yamlList,
 
 	"moreFindings": moreFindings,
 	"roff":         roff,
 	"fish":         strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace, // for a text in single quotes
-}).ParseFS(outputs, "output/*.txt"))
+})
 
 // printReport prints a report with the template of a name.
 func printReport(w io.Writer, name string, report any) error {

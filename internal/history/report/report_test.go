@@ -1,4 +1,4 @@
-package cli
+package report
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func TestHistoryBy(t *testing.T) {
 
 // TestManyDecisions: of one change 100 decisions are listed, and the others are counted.
 func TestManyDecisions(t *testing.T) {
-	p := &originHistory{History: &History{}, config: gate.DefaultConfig()}
+	p := &originHistory{Options: &Options{}, config: gate.DefaultConfig()}
 	var paths []string
 	for i := range 150 {
 		paths = append(paths, fmt.Sprintf("/%d", i))
