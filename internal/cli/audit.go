@@ -109,8 +109,8 @@ func (a *Audit) report(s console.Streams, out *bufio.Writer, line *terminal.Stat
 	if err != nil {
 		return err
 	}
-	done := newBatchProgress(nil)
-	stop := line.Follow(done.text, false)
+	done := console.NewProgress(nil)
+	stop := line.Follow(done.Text, false)
 	readErr := a.lines(s, filter, reports[0], done, func(l *audit.Line) {
 		for _, r := range reports {
 			r.Line(l)
@@ -148,11 +148,11 @@ var errNotLog = errors.New("not an audit log: no line is a record of a request")
 
 // lines calls each for every line of the files that has a record which the filter selects, or none. A verifier gets
 // all lines. Done counts them.
-func (a *Audit) lines(s console.Streams, filter *audit.Filter, first auditReport, done *batchProgress, each func(*audit.Line)) error {
+func (a *Audit) lines(s console.Streams, filter *audit.Filter, first auditReport, done *console.Progress, each func(*audit.Line)) error {
 	v, verifies := first.(*verifyReport)
 	logs := map[string]bool{} // by file with lines: it has a record
 	err := audit.Texts(a.File, s.In, func(file string, text evidence.Text) {
-		done.lines.Add(1)
+		done.Lines.Add(1)
 		if verifies {
 			v.Verifier.Line(file, text)
 		}

@@ -93,7 +93,7 @@ func (r recordText) Cause() string {
 	case r.Reason == policy.IsUnreachable:
 		return "robots.txt is unreachable"
 	case r.Reason == policy.ByUsage && r.Reserved != nil:
-		return "reserved: " + usageText(*r.Reserved)
+		return "reserved: " + console.Usage(*r.Reserved)
 	case r.Reason == policy.ByUsage:
 		return "the page's head was not read whole"
 	case r.Reason == policy.TooComplex:
@@ -107,7 +107,7 @@ func (a *Audit) listRecords(s console.Streams, out *bufio.Writer, filter *audit.
 	p := &recordPrinter{out: out, json: a.JSON, story: a.ID != ""}
 	var printErr error
 	var invalid invalidLines
-	readErr := a.lines(s, filter, nil, newBatchProgress(nil), func(l *audit.Line) {
+	readErr := a.lines(s, filter, nil, console.NewProgress(nil), func(l *audit.Line) {
 		invalid.add(l)
 		if l.Record != nil && printErr == nil {
 			printErr = p.print(l)

@@ -22,9 +22,9 @@ const maxLine = 64 << 20
 // an invalid line is an error, and the command ends with status 2. If standard error is a
 // terminal, and standard output is not, it shows the progress.
 func batch(s console.Streams, answer func(line []byte) (any, error)) error {
-	done := newBatchProgress(s.In)
+	done := console.NewProgress(s.In)
 	if _, ok := terminal.File(s.Out); !ok {
-		defer terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)()
+		defer terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.Text, false)()
 	}
 	out := bufio.NewWriterSize(s.Out, 64<<10) // keeps its first error
 	in := bufio.NewScanner(flushingReader{s.In, out})
@@ -42,7 +42,7 @@ func batch(s console.Streams, answer func(line []byte) (any, error)) error {
 		if err := console.JSON(out, v); err != nil {
 			return err
 		}
-		done.lines.Add(1)
+		done.Lines.Add(1)
 	}
 	if err := out.Flush(); err != nil {
 		return err

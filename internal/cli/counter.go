@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"robotsgate/internal/console"
 	"robotsgate/policy"
@@ -32,11 +31,11 @@ type counter struct {
 	refused     map[proxy.Refusal]int // denied, by kind; without the kinds rule and unreachable
 	seed        maphash.Seed
 	targets     map[uint64]struct{} // hashes
-	rate        rate
+	rate        console.Rate
 }
 
 func newCounter(word string, target func(*proxy.Record) string) *counter {
-	return &counter{word: word, target: target, seed: maphash.MakeSeed(), targets: map[uint64]struct{}{}, refused: map[proxy.Refusal]int{}, rate: rate{at: time.Now()}}
+	return &counter{word: word, target: target, seed: maphash.MakeSeed(), targets: map[uint64]struct{}{}, refused: map[proxy.Refusal]int{}, rate: console.NewRate()}
 }
 
 // hostOf returns the host that a request names.
@@ -96,7 +95,7 @@ func (c *counter) summary(withRate bool) string {
 	var text strings.Builder
 	text.WriteString(console.Plural(c.requests, "request"))
 	if withRate {
-		text.WriteString(fmt.Sprintf(" (%d/s)", c.rate.perSecond(int64(c.requests))))
+		text.WriteString(fmt.Sprintf(" (%d/s)", c.rate.PerSecond(int64(c.requests))))
 	}
 	text.WriteString(fmt.Sprintf(", %d denied", c.denied))
 	if c.reported > 0 {

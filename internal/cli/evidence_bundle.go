@@ -59,13 +59,13 @@ func (b *EvidenceBundle) Run(s console.Streams) error {
 		s.Note("no record fits the options: nothing is made")
 		return console.Exit(1)
 	}
-	done := newBatchProgress(nil)
-	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)
+	done := console.NewProgress(nil)
+	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.Text, false)
 	var made *bundle.Made
 	err = writeWhole(b.Output, func(f *os.File) (err error) {
 		made, err = c.Write(f, bundle.Options{
 			Title: cmp.Or(b.Title, "Requests of a crawler, and what decided them"), Selection: selectionText(b.Filters, filter), Program: version(), Made: time.Now(),
-			Logs: logs, Keys: g.keys, KeyTexts: g.texts, Evidence: kept, Parse: datadir.Settings, Progress: func() { done.lines.Add(1) },
+			Logs: logs, Keys: g.keys, KeyTexts: g.texts, Evidence: kept, Parse: datadir.Settings, Progress: func() { done.Lines.Add(1) },
 		})
 		return err
 	})

@@ -35,10 +35,10 @@ func (c *EvidenceCheck) Run(s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	done := newBatchProgress(nil)
-	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)
+	done := console.NewProgress(nil)
+	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.Text, false)
 	found, err := bundle.Check(f, info.Size(), bundle.CheckOptions{
-		Keys: c.Key, Witnesses: c.Witness, Parse: datadir.Settings, Progress: func() { done.lines.Add(1) },
+		Keys: c.Key, Witnesses: c.Witness, Parse: datadir.Settings, Progress: func() { done.Lines.Add(1) },
 	})
 	stop()
 	if err != nil {

@@ -89,15 +89,15 @@ func (g *gates) collect(s console.Streams, filter *audit.Filter, files []string)
 		return nil, nil, err
 	}
 	v := evidence.NewVerifier(evidence.VerifyOptions{Keys: g.keys, Known: g.known, Leaf: c.Leaf, Node: c.Node})
-	done := newBatchProgress(nil)
-	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)
+	done := console.NewProgress(nil)
+	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.Text, false)
 	var lineErr error
 	readErr := audit.Texts(byTime(files), s.In, func(file string, line evidence.Text) {
 		v.Line(file, line)
 		if err := c.Line(line.Text); lineErr == nil {
 			lineErr = err
 		}
-		done.lines.Add(1)
+		done.Lines.Add(1)
 	})
 	v.End()
 	stop()

@@ -20,8 +20,6 @@ var outputs embed.FS
 var templates = console.Templates(outputs, "output/*.txt", template.FuncMap{
 	"table":   table,
 	"stated":  statedTable,
-	"usage":   usageText,
-	"place":   place,
 	"firstOf": firstOf,
 	"yaml":    yamlList,
 

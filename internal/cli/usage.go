@@ -218,25 +218,3 @@ func (r *usageReading) answer() usageAnswer {
 	}
 	return a
 }
-
-// usageText returns a preference in words: "train-ai=n from content-usage, line 4 of robots.txt".
-func usageText(p usage.Detail) string {
-	return p.Use + "=" + p.Value + " from " + string(p.Source) + ", " + place(p.In, p.Line)
-}
-
-// place returns where a preference or a licence was read, in words.
-func place(in usage.Place, line int) string {
-	switch {
-	case line > 0:
-		return fmt.Sprintf("line %d of robots.txt", line)
-	case in == usage.InRobots:
-		return "in robots.txt"
-	case in == usage.InHeader:
-		return "in the response's header"
-	case in == usage.InMeta:
-		return "in the page's head"
-	case in == usage.InWellKnown:
-		return "in tdmrep.json"
-	}
-	return string(in)
-}

@@ -1,4 +1,4 @@
-// Package console has what commands read and write: their streams, messages, exit statuses and reports.
+// Package console has what commands read and write: their streams, messages, exit statuses, progress and reports.
 package console
 
 import (
