@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"robotsgate/internal/audit"
+	"robotsgate/internal/auditreport"
 	"robotsgate/internal/console"
-	"robotsgate/internal/evidence"
-	"robotsgate/internal/terminal"
 )
 
 // Audit reads audit logs.
@@ -34,14 +30,6 @@ type Audit struct {
 	Top        int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
 	JSON       bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
 	File       []string `arg:"" optional:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
-}
-
-// An auditReport collects the lines of audit logs.
-type auditReport interface {
-	Line(*audit.Line)
-	// result is called after the last line. Its value is printed as JSON under a name, or with
-	// the template of that name. Failed says that something differs.
-	result() (name string, value any, failed bool)
 }
 
 // Run reads the files once, for all reports.
@@ -66,16 +54,21 @@ func (a *Audit) Run(ctx context.Context, s console.Streams) error {
 	if err := canOpen(a.File); err != nil {
 		return err
 	}
-	line := terminal.NewStatusLine(s.Err, os.Getenv)
-	out := bufio.NewWriter(line.Above(s.Out)) // keeps its first error
-	s.Out = out
+	o := auditreport.Options{
+		Filter: filter, Filtered: a.given(), Replay: a.Replay, Verify: a.Verify, Strict: a.Strict, Key: a.Key, Witness: a.Witness, Checkpoint: a.Checkpoint,
+		Suggest: a.Suggest, Paths: a.Paths, Top: a.Top, JSON: a.JSON, File: a.File, Config: a.Config,
+	}
 	if a.Follow {
-		return a.follow(ctx, s, out, filter)
+		return auditreport.Follow(ctx, s, o)
 	}
 	if !a.Replay && !a.Suggest && (a.ID != "" || a.JSON && a.given()) {
-		return a.listRecords(s, out, filter)
+		return auditreport.List(s, o)
 	}
-	return a.report(s, out, line, filter)
+	c, err := a.load()
+	if err != nil {
+		return err
+	}
+	return auditreport.Print(s, c, o)
 }
 
 // checkOptions reports options that don't go together.
@@ -103,80 +96,6 @@ func (a *Audit) checkOptions() error {
 	return nil
 }
 
-// report prints the reports that the options ask for.
-func (a *Audit) report(s console.Streams, out *bufio.Writer, line *terminal.StatusLine, filter *audit.Filter) error {
-	reports, err := a.reports(s)
-	if err != nil {
-		return err
-	}
-	done := console.NewProgress(nil)
-	stop := line.Follow(done.Text, false)
-	readErr := a.lines(s, filter, reports[0], done, func(l *audit.Line) {
-		for _, r := range reports {
-			r.Line(l)
-		}
-	})
-	stop()
-	if errors.Is(readErr, errNotLog) {
-		return cmp.Or(out.Flush(), readErr)
-	}
-	failed, values := false, map[string]any{}
-	for _, r := range reports {
-		name, value, differs := r.result()
-		values[name], failed = value, failed || differs
-		if a.JSON {
-			continue
-		}
-		if err := printReport(out, name, value); err != nil {
-			return err
-		}
-	}
-	if a.JSON {
-		_ = console.JSON(out, values)
-	}
-	if err := cmp.Or(out.Flush(), readErr); err != nil {
-		return err
-	}
-	if failed {
-		return console.Exit(1)
-	}
-	return nil
-}
-
-// errNotLog says that a file has lines, but no record. For --verify that is a fault of the log.
-var errNotLog = errors.New("not an audit log: no line is a record of a request")
-
-// lines calls each for every line of the files that has a record which the filter selects, or none. A verifier gets
-// all lines. Done counts them.
-func (a *Audit) lines(s console.Streams, filter *audit.Filter, first auditReport, done *console.Progress, each func(*audit.Line)) error {
-	v, verifies := first.(*verifyReport)
-	logs := map[string]bool{} // by file with lines: it has a record
-	err := audit.Texts(a.File, s.In, func(file string, text evidence.Text) {
-		done.Lines.Add(1)
-		if verifies {
-			v.Verifier.Line(file, text)
-		}
-		if verifies && !a.Replay {
-			return // parsing a line takes longer than verifying it
-		}
-		l := audit.ParseLine(file, text)
-		if l == nil {
-			return
-		}
-		logs[file] = logs[file] || l.Record != nil || l.Half()
-		if l.Record != nil && !filter.Selects(l.Record) {
-			return
-		}
-		each(l)
-	})
-	for _, file := range a.File {
-		if isLog, hasLines := logs[file]; hasLines && !isLog && !a.Verify {
-			err = errors.Join(err, fmt.Errorf("%s: %w", file, errNotLog))
-		}
-	}
-	return err
-}
-
 // canOpen reports the files that can't be opened. It does not open a pipe, since that would wait for
 // its writer.
 func canOpen(files []string) error {
@@ -201,33 +120,4 @@ func canOpen(files []string) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// reports returns the reports that the options ask for.
-func (a *Audit) reports(s console.Streams) (all []auditReport, err error) {
-	c, err := a.load()
-	if err != nil {
-		return nil, err
-	}
-	if a.Suggest {
-		return []auditReport{a.suggestReport(c, s)}, nil
-	}
-	if !a.Replay && !a.Verify {
-		return []auditReport{&sumReport{Summary: &audit.Summary{}, top: a.Top, s: s}}, nil // needs no data_dir
-	}
-	if a.Verify {
-		v, err := a.verifyReport(c)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, v)
-	}
-	if a.Replay {
-		r, err := a.newReplayReport(c, s)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, nil
 }

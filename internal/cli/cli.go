@@ -7,8 +7,10 @@ package cli
 //	a command:
 //		a file here, a row in commands.go, its help in help, a heading in docs/commands.md, and a story in
 //		testdata/script
-//	what check, tags and audit print for people:
+//	what check and tags print for people:
 //		a template in output
+//	what audit prints for people:
+//		a template in internal/auditreport/output
 //	what history prints for people:
 //		internal/history/report/report.txt
 //	which requests have a line on the terminal:

@@ -1,4 +1,4 @@
-package cli
+package auditreport
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 
 // suggested returns what the options of audit make of records, and the overrides in it, read as a part
 // of a configuration with these crawlers.
-func suggested(t *testing.T, a Audit, records []audit.Record, crawlers ...string) (text string, overrides []policy.Override) {
+func suggested(t *testing.T, a Options, records []audit.Record, crawlers ...string) (text string, overrides []policy.Override) {
 	t.Helper()
 	var lines bytes.Buffer
 	for i := range records {
@@ -37,7 +37,17 @@ func suggested(t *testing.T, a Audit, records []audit.Record, crawlers ...string
 	}
 	var out bytes.Buffer
 	a.Suggest, a.File = true, []string{log}
-	if err := a.Run(t.Context(), console.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}); err != nil && err != console.Exit(1) {
+	if a.Filter == nil {
+		a.Filter = &audit.Filter{}
+	}
+	settings := gate.DefaultConfig()
+	if a.Config != "" {
+		var err error
+		if settings, err = gate.LoadConfig(a.Config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Print(console.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, settings, a); err != nil && err != console.Exit(1) {
 		t.Fatal(err)
 	}
 	file := ""
@@ -96,7 +106,7 @@ func TestSuggestOverrides(t *testing.T) {
 		sent("GET", "https://api.example/v1/x"), sent("POST", "https://api.example/v1/x"), sent("GET", "https://[2001:db8::1]/x"),
 		reported, byRule, refused, allowed, guarded, tunnel, sent("GET", "https://tunnel.example/x"), sent("get", "https://odd.example/x"),
 	}
-	text, overrides := suggested(t, Audit{}, records)
+	text, overrides := suggested(t, Options{}, records)
 	want := `# These overrides permit again what the gate has sent: 10 requests, 2026-01-02 03:04:00 to 2026-01-02 03:04:12 UTC.
 # Read them before you use them: every host that a client has asked for is here. Put them into the
 # configuration, behind the overrides that it has, but before one that denies all.
@@ -143,7 +153,7 @@ overrides:
 		}
 	}
 	// Whoever selects refused requests wants to permit some of them.
-	if _, overrides := suggested(t, Audit{Filters: Filters{Denied: true}}, records); permits(t, overrides, "default", "GET", "https://refused.example/x") != "robots" {
+	if _, overrides := suggested(t, Options{Filter: &audit.Filter{Denied: true}, Filtered: true}, records); permits(t, overrides, "default", "GET", "https://refused.example/x") != "robots" {
 		t.Error("--denied does not include what an override has refused")
 	}
 }
@@ -154,7 +164,7 @@ func TestSuggestPermission(t *testing.T) {
 	for _, url := range []string{"https://shop.example/private/x", "https://shop.example:8443/a*b$?q=*&r=$1", "https://[2001:db8::1]/x?"} {
 		r := sent("GET", url)
 		r.Decision, r.Reason, r.Rule, r.Line = "deny", policy.ByRule, "Disallow: /", 2
-		text, overrides := suggested(t, Audit{}, []audit.Record{r})
+		text, overrides := suggested(t, Options{}, []audit.Record{r})
 		if len(overrides) != 0 || !strings.Contains(text, "robots.txt line 2: Disallow: /") {
 			t.Errorf("%s: got %d overrides in\n%s", url, len(overrides), text)
 		}
@@ -176,7 +186,7 @@ func TestSuggestPermission(t *testing.T) {
 	// No override allows this path in all its readings.
 	unclear := sent("GET", "https://a.example/public/..;/private/x")
 	unclear.Decision, unclear.Reason = "deny", policy.ByRule
-	if text, _ := suggested(t, Audit{}, []audit.Record{unclear}); strings.Contains(text, "action: allow") {
+	if text, _ := suggested(t, Options{}, []audit.Record{unclear}); strings.Contains(text, "action: allow") {
 		t.Errorf("got\n%s", text)
 	}
 }
@@ -191,7 +201,7 @@ func TestSuggestPaths(t *testing.T) {
 	for i := range 30 {
 		records = append(records, sent("GET", fmt.Sprintf("https://many.example/%d/x", i)))
 	}
-	text, overrides := suggested(t, Audit{Paths: 1}, append(records, unclear))
+	text, overrides := suggested(t, Options{Paths: 1}, append(records, unclear))
 	for _, line := range []string{`  paths: ["/api/"]`, `  - "/$"`, `  - "/docs/"`, `  - "/find?"`, `  - "/a%2Ab$"`, `  - "/price%24$"`, "# 1 list of paths would be too long: all paths are permitted there.",
 		"# Left out: 1 request with a method or URL that overrides can't name."} {
 		if !strings.Contains(text, line+"\n") {
@@ -219,7 +229,7 @@ func TestSuggestCrawlers(t *testing.T) {
 	one.Crawler, two.Crawler, both.Crawler = `co"der`, "news ${X}", `co"der`
 	again := both
 	again.Crawler = "news ${X}"
-	text, overrides := suggested(t, Audit{}, []audit.Record{one, two, both, again}, `co"der`, "news ${X}")
+	text, overrides := suggested(t, Options{}, []audit.Record{one, two, both, again}, `co"der`, "news ${X}")
 	if strings.Count(text, "crawlers: ") != 3 || !strings.Contains(text, `["co\"der", "news $${X}"]`) {
 		t.Errorf("got\n%s", text)
 	}
@@ -236,7 +246,7 @@ func TestSuggestCrawlers(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := sent("GET", "https://gone.example/")
-	text, _ = suggested(t, Audit{Configured: Configured{Config: file}}, []audit.Record{one, two, gone}, `co"der`)
+	text, _ = suggested(t, Options{Config: file}, []audit.Record{one, two, gone}, `co"der`)
 	if !strings.Contains(text, "# Left out: 2 requests of crawlers that the configuration does not have.") || !strings.Contains(text, `  crawlers: ["co\"der"]`) {
 		t.Errorf("got\n%s", text)
 	}
@@ -249,11 +259,11 @@ func TestSuggestBounds(t *testing.T) {
 	for i := range 1100 {
 		records = append(records, sent("GET", fmt.Sprintf("https://h%d.example/", i)))
 	}
-	text, overrides := suggested(t, Audit{}, records)
+	text, overrides := suggested(t, Options{}, records)
 	if !strings.Contains(text, "# Left out: 100 requests to more hosts than can be listed.") || permits(t, overrides, "default", "GET", "https://h1099.example/") != "deny" {
 		t.Errorf("got\n%s", text[:min(len(text), 1000)])
 	}
-	_, overrides = suggested(t, Audit{}, []audit.Record{sent("get", "https://odd.example/")})
+	_, overrides = suggested(t, Options{}, []audit.Record{sent("get", "https://odd.example/")})
 	if len(overrides) != 1 || overrides[0].Action != policy.Deny {
 		t.Errorf("nothing was seen, and the overrides are %+v", overrides)
 	}

@@ -1,4 +1,4 @@
-package cli
+package auditreport
 
 import (
 	"bufio"
@@ -102,12 +102,13 @@ func (r recordText) Cause() string {
 	return string(r.Reason)
 }
 
-// listRecords prints the records that a filter selects.
-func (a *Audit) listRecords(s console.Streams, out *bufio.Writer, filter *audit.Filter) error {
-	p := &recordPrinter{out: out, json: a.JSON, story: a.ID != ""}
+// List prints the records that the filter selects.
+func List(s console.Streams, a Options) error {
+	s, out, _ := buffered(s)
+	p := &recordPrinter{out: out, json: a.JSON, story: a.Filter.ID != ""}
 	var printErr error
 	var invalid invalidLines
-	readErr := a.lines(s, filter, nil, console.NewProgress(nil), func(l *audit.Line) {
+	readErr := a.lines(s, nil, console.NewProgress(nil), func(l *audit.Line) {
 		invalid.add(l)
 		if l.Record != nil && printErr == nil {
 			printErr = p.print(l)
@@ -121,10 +122,10 @@ func (a *Audit) listRecords(s console.Streams, out *bufio.Writer, filter *audit.
 		return err
 	}
 	switch {
-	case p.found == 0 && a.ID == "":
+	case p.found == 0 && a.Filter.ID == "":
 		s.Note("no record fits the options")
 	case p.found == 0:
-		s.Note("no record with the id %s is selected: name the rotated files of the log too, and leave out other options that select records", a.ID)
+		s.Note("no record with the id %s is selected: name the rotated files of the log too, and leave out other options that select records", a.Filter.ID)
 		return console.Exit(1)
 	}
 	return nil

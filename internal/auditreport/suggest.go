@@ -1,4 +1,4 @@
-package cli
+package auditreport
 
 import (
 	"slices"
@@ -19,10 +19,10 @@ type suggestReport struct {
 	invalid invalidLines
 }
 
-func (a *Audit) suggestReport(c *gate.Config, s console.Streams) *suggestReport {
+func (a *Options) suggestReport(c *gate.Config, s console.Streams) *suggestReport {
 	r := &suggestReport{s: s}
 	// A selection of refused requests is meant to permit some of them.
-	r.Depth, r.Refused = a.Paths, a.Denied || a.Reason != "" || a.ID != ""
+	r.Depth, r.Refused = a.Paths, a.Filter.Denied || a.Filter.Reason != "" || a.Filter.ID != ""
 	if c.File() == "" {
 		return r // the crawlers of the gate are not known
 	}

@@ -1,4 +1,4 @@
-package cli
+package auditreport
 
 import (
 	"bufio"
@@ -16,13 +16,17 @@ import (
 
 // TestRecordsOfPipe: a record is printed before standard input has ended.
 func TestRecordsOfPipe(t *testing.T) {
+	host, err := audit.ParseHostPattern("a.example")
+	if err != nil {
+		t.Fatal(err)
+	}
 	synctest.Test(t, func(t *testing.T) { // reports a deadlock
 		in, input := io.Pipe()
 		output, out := io.Pipe()
 		ended := make(chan error, 1)
 		go func() {
-			a := Audit{Filters: Filters{Host: "a.example"}, JSON: true, File: []string{"-"}}
-			ended <- a.Run(t.Context(), console.Streams{In: in, Out: out, Err: io.Discard})
+			o := Options{Filter: &audit.Filter{Host: host}, JSON: true, File: []string{"-"}}
+			ended <- List(console.Streams{In: in, Out: out, Err: io.Discard}, o)
 		}()
 		const record = `{"time":"2026-01-02T03:04:05Z","id":"A","method":"GET","origin":"http://a.example","path":"/"}` + "\n"
 		if _, err := io.WriteString(input, record); err != nil {

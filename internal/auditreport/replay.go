@@ -1,4 +1,4 @@
-package cli
+package auditreport
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ type replayReport struct {
 	noRecord    int
 }
 
-func (a *Audit) newReplayReport(c *gate.Config, s console.Streams) (*replayReport, error) {
+func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayReport, error) {
 	reader, dir, err := datadir.Snapshots(c, a.Config)
 	if errors.Is(err, datadir.ErrNoSnapshots) {
 		s.Status(err)
@@ -44,7 +44,7 @@ func (a *Audit) newReplayReport(c *gate.Config, s console.Streams) (*replayRepor
 	r := replay.New(datadir.Evidence{Reader: reader, Dir: dir}, datadir.Settings)
 	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
 	return &replayReport{
-		replayer: r, reader: reader, s: s, dir: dir, gate: id, config: a.Config, filtered: a.given(), quiet: a.JSON,
+		replayer: r, reader: reader, s: s, dir: dir, gate: id, config: a.Config, filtered: a.Filtered, quiet: a.JSON,
 		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}, differences: []string{},
 	}, nil
 }

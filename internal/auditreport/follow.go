@@ -1,4 +1,4 @@
-package cli
+package auditreport
 
 import (
 	"bufio"
@@ -18,9 +18,10 @@ import (
 // lastShown is the number of past records that --follow begins with.
 const lastShown = 10
 
-// follow prints the records that a filter selects, as they are written, until the process receives
+// Follow prints the records that the filter selects, as they are written, until the process receives
 // SIGINT or SIGTERM.
-func (a *Audit) follow(ctx context.Context, s console.Streams, out *bufio.Writer, filter *audit.Filter) error {
+func Follow(ctx context.Context, s console.Streams, a Options) error {
+	s, out, _ := buffered(s)
 	if info, err := os.Stat(a.File[0]); err != nil || !info.Mode().IsRegular() {
 		return cmp.Or(err, errors.New("--follow needs a file, not a pipe"))
 	}
@@ -28,8 +29,8 @@ func (a *Audit) follow(ctx context.Context, s console.Streams, out *bufio.Writer
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process, even if nothing reads its output
 	w := &watcher{
-		s: s, filter: filter, out: out, begun: a.Since != "",
-		printer: recordPrinter{out: out, json: a.JSON, story: a.ID != ""},
+		s: s, filter: a.Filter, out: out, begun: !a.Filter.Since.IsZero(),
+		printer: recordPrinter{out: out, json: a.JSON, story: a.Filter.ID != ""},
 	}
 	err := audit.Follow(ctx, a.File[0], w.line, w.pause)
 	if errors.Is(err, errNotLog) {

@@ -1,4 +1,4 @@
-package cli
+package auditreport
 
 import (
 	"errors"
@@ -19,8 +19,8 @@ type verifyReport struct {
 // errNoKey says what --verify needs.
 var errNoKey = errors.New("no key of the log: name it with --key, as its operator publishes it, or name the gate's configuration with -c")
 
-func (a *Audit) verifyReport(c *gate.Config) (*verifyReport, error) {
-	o := evidence.VerifyOptions{Strict: a.Strict, Gate: a.Gate}
+func (a *Options) verifyReport(c *gate.Config) (*verifyReport, error) {
+	o := evidence.VerifyOptions{Strict: a.Strict, Gate: a.Filter.Gate}
 	var err error
 	if o.Keys, err = evidence.ParseKeys(a.Key, nil); err != nil {
 		return nil, fmt.Errorf("--key: %w", err)
