@@ -1,5 +1,5 @@
-// Package cli has the commands, one file or a few each; commands.go lists them. The folder help has
-// the help of each command, output the templates of their reports.
+// Package cli has the commands, most of them in one file; commands.go lists them. What is more than a command has a
+// package of its own, such as doctor. The folder help has the help of each command, output the templates of reports.
 package cli
 
 // Where to change what.
@@ -14,10 +14,14 @@ package cli
 //	what history prints for people:
 //		internal/history/report/report.txt
 //	which requests have a line on the terminal:
-//		requestlines.go
+//		serve.go
 
 import (
+	"embed"
+	"io"
 	"log/slog"
+	"strings"
+	"text/template"
 
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
@@ -41,4 +45,20 @@ func (c Configured) load() (*gate.Config, error) {
 		return gate.DefaultConfig(), nil
 	}
 	return gate.LoadConfig(c.Config)
+}
+
+// outputs has a template for each report that commands print for people.
+//
+//go:embed output/*.txt
+var outputs embed.FS
+
+var templates = console.Templates(outputs, "output/*.txt", template.FuncMap{
+	"moreFindings": moreFindings,
+	"roff":         roff,
+	"fish":         strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace, // for a text in single quotes
+})
+
+// printReport prints a report with the template of a name.
+func printReport(w io.Writer, name string, report any) error {
+	return templates.ExecuteTemplate(w, name+".txt", report)
 }
