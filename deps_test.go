@@ -70,7 +70,7 @@ var imports = map[string][]string{
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/replay", "internal/evidence",
 		"internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport"},
 	"internal/clientenv": {"internal/ca"},
-	"internal/console":   {"internal/escape", "policy/usage"},
+	"internal/console":   {"internal/escape", "policy/usage", "internal/terminal"},
 	"internal/datadir":   {"policy", "internal/configurations", "internal/evidence", "internal/gate", "internal/store"},
 	"internal/doctor": {"internal/audit", "internal/ca", "internal/clientenv", "internal/confine", "internal/confine/attempts", "internal/console", "internal/datadir", "internal/escape", "internal/evidence",
 		"internal/fleet", "internal/gate", "internal/keyfile"},

@@ -298,12 +298,12 @@ func (c *Check) batch(s console.Streams) error {
 	rules := cfg.Robots.Robots
 	strict := rules.Readings != policy.Literal
 	rules.Readings = policy.Literal // "allowed" follows RFC 9309 alone; read_as has other readings
-	return batch(s, func(line []byte) (any, error) { return checkLine(&rules, strict, line) })
+	return console.Batch(s, func(line []byte) (any, error) { return checkLine(&rules, strict, line) })
 }
 
 func checkLine(rules *policy.Robots, strict bool, line []byte) (any, error) {
 	var q checkQuestion
-	if err := question(line, &q); err != nil {
+	if err := console.Question(line, &q); err != nil {
 		return nil, err
 	}
 	if q.URL == nil {

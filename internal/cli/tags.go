@@ -27,7 +27,7 @@ func (t *Tags) Run(s console.Streams) error {
 		if len(t.Header) > 0 || t.HTML != "" || len(t.Token) > 0 {
 			return errors.New("--batch excludes --header, --html and --token: with it each line of standard input has all that is needed")
 		}
-		return batch(s, tagsLine)
+		return console.Batch(s, tagsLine)
 	}
 	if len(t.Header) == 0 && t.HTML == "" {
 		return errors.New("which tags? robotsgate tags --header 'X-Robots-Tag: noindex', or --html page.html")
@@ -93,7 +93,7 @@ type tagDetail struct {
 
 func tagsLine(line []byte) (any, error) {
 	var q tagsQuestion
-	if err := question(line, &q); err != nil {
+	if err := console.Question(line, &q); err != nil {
 		return nil, err
 	}
 	// html_b64 has precedence, unless it is empty: programs may write empty members.

@@ -245,12 +245,12 @@ func (u *Usage) batch(s console.Streams) error {
 	}
 	rules := cfg.Robots.Robots
 	rules.Readings = policy.Literal // as check --batch
-	return batch(s, func(line []byte) (any, error) { return usageLineOf(&rules, line) })
+	return console.Batch(s, func(line []byte) (any, error) { return usageLineOf(&rules, line) })
 }
 
 func usageLineOf(rules *policy.Robots, line []byte) (any, error) {
 	var q usageQuestion
-	if err := question(line, &q); err != nil {
+	if err := console.Question(line, &q); err != nil {
 		return nil, err
 	}
 	if q.URL == nil {

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"bufio"
@@ -6,8 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-
-	"robotsgate/internal/console"
 )
 
 // TestBatchLine: a line of a batch may have 64 MiB. A longer one ends the batch, after the answers to those before it.
@@ -15,7 +13,7 @@ func TestBatchLine(t *testing.T) {
 	for length, long := range map[int]bool{64<<20 - 1: false, 64<<20 + 1: true} {
 		var out strings.Builder
 		in := io.MultiReader(strings.NewReader("1\n"), io.LimitReader(spaces{}, int64(length-1)), strings.NewReader("2\n"))
-		err := batch(console.Streams{In: in, Out: &out, Err: io.Discard}, func(line []byte) (any, error) { return len(line), nil })
+		err := Batch(Streams{In: in, Out: &out, Err: io.Discard}, func(line []byte) (any, error) { return len(line), nil })
 		if errors.Is(err, bufio.ErrTooLong) != long || !strings.HasPrefix(out.String(), "1\n") || strings.Count(out.String(), "\n") == 1 != long {
 			t.Errorf("a line of %d bytes: answers %q, error %v", length, out.String(), err)
 		}

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"bufio"
@@ -10,7 +10,6 @@ import (
 	"os"
 	"unicode/utf8"
 
-	"robotsgate/internal/console"
 	"robotsgate/internal/terminal"
 )
 
@@ -18,11 +17,11 @@ import (
 // in base64.
 const maxLine = 64 << 20
 
-// batch reads JSON lines from s.In and writes an answer for each, in order. The answer to
+// Batch reads JSON lines from s.In and writes an answer for each, in order. The answer to
 // an invalid line is an error, and the command ends with status 2. If standard error is a
 // terminal, and standard output is not, it shows the progress.
-func batch(s console.Streams, answer func(line []byte) (any, error)) error {
-	done := console.NewProgress(s.In)
+func Batch(s Streams, answer func(line []byte) (any, error)) error {
+	done := NewProgress(s.In)
 	if _, ok := terminal.File(s.Out); !ok {
 		defer terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.Text, false)()
 	}
@@ -39,7 +38,7 @@ func batch(s console.Streams, answer func(line []byte) (any, error)) error {
 			failed = true
 			v = map[string]string{"error": err.Error()}
 		}
-		if err := console.JSON(out, v); err != nil {
+		if err := JSON(out, v); err != nil {
 			return err
 		}
 		done.Lines.Add(1)
@@ -51,7 +50,7 @@ func batch(s console.Streams, answer func(line []byte) (any, error)) error {
 		return fmt.Errorf("standard input: %w", err)
 	}
 	if failed {
-		return console.Exit(2)
+		return Exit(2)
 	}
 	return nil
 }
@@ -70,8 +69,8 @@ func (r flushingReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// question decodes a line of a batch into q.
-func question(line []byte, q any) error {
+// Question decodes a line of a batch into q.
+func Question(line []byte, q any) error {
 	if !utf8.Valid(line) { // RFC 8259, section 8.1; encoding/json would replace the bytes
 		return errors.New("not UTF-8; a robots.txt of any other bytes can be given as robots_b64, a page as html_b64")
 	}
