@@ -68,7 +68,7 @@ var imports = map[string][]string{
 
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/replay", "internal/evidence",
-		"internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport"},
+		"internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport", "internal/outcomes", "internal/processes"},
 	"internal/clientenv": {"internal/ca"},
 	"internal/console":   {"internal/escape", "policy/usage", "internal/terminal"},
 	"internal/datadir":   {"policy", "internal/configurations", "internal/evidence", "internal/gate", "internal/store"},
@@ -76,6 +76,8 @@ var imports = map[string][]string{
 		"internal/fleet", "internal/gate", "internal/keyfile"},
 	"internal/history/report": {"internal/audit", "internal/console", "internal/datadir", "internal/escape", "internal/gate", "internal/history", "internal/store", "policy", "policy/robotstxt", "policy/usage"},
 	"internal/auditreport":    {"internal/audit", "internal/console", "internal/datadir", "internal/escape", "internal/evidence", "internal/gate", "internal/replay", "internal/store", "internal/terminal", "policy"},
+	"internal/outcomes":       {"internal/audit", "internal/console", "internal/escape", "policy", "proxy"},
+	"internal/processes":      {},
 	"internal/requestlog":     {"proxy", "internal/audit", "internal/escape", "internal/terminal"},
 	"internal/terminal":       {},
 

@@ -18,6 +18,8 @@ import (
 	"robotsgate/internal/config"
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
+	"robotsgate/internal/outcomes"
+	"robotsgate/internal/processes"
 	"robotsgate/internal/requestlog"
 	"robotsgate/proxy"
 )
@@ -72,11 +74,11 @@ func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, com
 	for _, w := range c.Warnings() {
 		s.Warn("%s", w)
 	}
-	requests := newCounter("host", hostOf)
-	ends := &outcomes{redact: c.Log.Audit.RedactQuery}
+	requests := outcomes.NewCounter("host", outcomes.Host)
+	ends := &outcomes.Failures{Redact: c.Log.Audit.RedactQuery}
 	observe := func(x *proxy.Record) {
-		requests.count(x)
-		ends.add(x)
+		requests.Count(x)
+		ends.Add(x)
 	}
 	screen := requestlog.NewScreen(s.Err, nil, "robotsgate: ", os.Getenv)
 	o := gate.Options{
@@ -94,18 +96,18 @@ func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, com
 	if err != nil {
 		return err
 	}
-	s.Note("%s", requests.summary(false))
+	s.Note("%s", requests.Summary(false))
 	var lines []string
 	if !r.Quiet {
-		lines = ends.failed()
+		lines = ends.Failed()
 	}
 	if !r.Quiet && r.choose(c, screen != nil) == requestlog.None { // else they have lines already
-		lines = append(ends.refusals(), lines...)
+		lines = append(ends.Refused(), lines...)
 	}
 	for _, line := range lines {
 		s.Note("%s", line)
 	}
-	if requests.none() {
+	if requests.None() {
 		for _, line := range causes {
 			s.Note("%s", line)
 		}
@@ -131,7 +133,7 @@ func beside(ctx context.Context, s console.Streams, c *gate.Config, o gate.Optio
 	if err := errors.Join(err, stop()); err != nil {
 		return 0, nil, err
 	}
-	return status, noRequests(seen, status), nil
+	return status, processes.NoRequests(seen, status), nil
 }
 
 // serving runs a gate until the returned function is called, which returns the gate's error.
@@ -205,7 +207,7 @@ func trustParent(c *gate.Config, file string) error {
 
 // execute runs the command and returns its exit status, as a shell does, and the processes that were
 // seen of it.
-func execute(command []string, vars clientenv.Variables, s console.Streams) (status int, seen processes, err error) {
+func execute(command []string, vars clientenv.Variables, s console.Streams) (status int, seen processes.Seen, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(os.Environ(), vars.Environ()...)
@@ -227,7 +229,7 @@ func execute(command []string, vars clientenv.Variables, s console.Streams) (sta
 			}
 		}
 	}()
-	processesSeen := watchProcesses(cmd.Process.Pid)
+	processesSeen := processes.Watch(cmd.Process.Pid)
 	err = cmd.Wait()
 	seen = processesSeen()
 	exit, ok := errors.AsType[*exec.ExitError](err)

@@ -13,6 +13,7 @@ import (
 	"robotsgate/internal/console"
 	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
+	"robotsgate/internal/outcomes"
 	"robotsgate/internal/requestlog"
 	"robotsgate/internal/terminal"
 	"robotsgate/policy"
@@ -51,8 +52,8 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
-	requests := newCounter("origin", originOf)
-	observe := requests.count
+	requests := outcomes.NewCounter("origin", outcomes.Origin)
+	observe := requests.Count
 	if line == nil {
 		observe = nil
 	}
@@ -88,7 +89,7 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 		fmt.Fprintln(banner, "Mode: report. Requests that would be denied are marked and logged, and sent on.")
 	}
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", paste)
-	defer line.Follow(func() string { return requests.summary(true) }, true)()
+	defer line.Follow(func() string { return requests.Summary(true) }, true)()
 	return g.Run(ctx)
 }
 

@@ -1,4 +1,4 @@
-package cli
+package outcomes
 
 import (
 	"cmp"
@@ -13,9 +13,9 @@ import (
 	"robotsgate/proxy"
 )
 
-// outcomes collects what run says at its end about requests that were refused or have failed.
-type outcomes struct {
-	redact bool // leave out the values of queries
+// Failures collects what run says at its end about requests that were refused or have failed.
+type Failures struct {
+	Redact bool // leave out the values of queries
 
 	mu       sync.Mutex
 	refused  []string // the first ones
@@ -28,8 +28,8 @@ const (
 	maxFailures = 20 // kinds
 )
 
-// add adds a request that is over.
-func (o *outcomes) add(x *proxy.Record) {
+// Add adds a request that is over.
+func (o *Failures) Add(x *proxy.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -47,9 +47,9 @@ func (o *outcomes) add(x *proxy.Record) {
 	}
 }
 
-func (o *outcomes) refusal(x *proxy.Record) string {
+func (o *Failures) refusal(x *proxy.Record) string {
 	url, what := x.URL, "denied"
-	if o.redact {
+	if o.Redact {
 		url = audit.Redact(url)
 	}
 	if x.Refused == "" {
@@ -70,8 +70,8 @@ func failure(x *proxy.Record) string {
 	return strings.ReplaceAll(x.Fault, "_", " ")
 }
 
-// refusals returns a line for each of the first refused requests, and one for the number of the others.
-func (o *outcomes) refusals() []string {
+// Refused returns a line for each of the first refused requests, and one for the number of the others.
+func (o *Failures) Refused() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	lines := slices.Clone(o.refused)
@@ -81,8 +81,8 @@ func (o *outcomes) refusals() []string {
 	return lines
 }
 
-// failed returns a line for each reason for which requests have failed, the most frequent first.
-func (o *outcomes) failed() (lines []string) {
+// Failed returns a line for each reason for which requests have failed, the most frequent first.
+func (o *Failures) Failed() (lines []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	reasons := slices.SortedFunc(maps.Keys(o.failures), func(a, b string) int {

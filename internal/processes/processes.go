@@ -1,4 +1,6 @@
-package cli
+// Package processes watches the processes of a command, and says why the command may have sent no request through the
+// gate.
+package processes
 
 import (
 	"bytes"
@@ -20,19 +22,19 @@ const (
 	longestPause = time.Second // between two looks
 )
 
-// processes are what was seen of a command and its descendants. Short-lived ones may be missed, and
+// Seen is what was seen of a command and its descendants. Short-lived ones may be missed, and
 // without Linux's /proc all are.
-type processes struct {
+type Seen struct {
 	names   []string // of their programs, sorted, each once
 	cleared []string // of these, programs that had no variable for a proxy
 }
 
-// watchProcesses looks at the process pid and its descendants until the returned function is called,
+// Watch looks at the process pid and its descendants until the returned function is called,
 // which returns what was seen.
-func watchProcesses(pid int) (seen func() processes) {
-	stop, result := make(chan struct{}), make(chan processes, 1)
+func Watch(pid int) (seen func() Seen) {
+	stop, result := make(chan struct{}), make(chan Seen, 1)
 	go func() {
-		var p processes
+		var p Seen
 		for pause := firstLook; ; pause = min(2*pause, longestPause) {
 			select {
 			case <-time.After(pause):
@@ -43,14 +45,14 @@ func watchProcesses(pid int) (seen func() processes) {
 			}
 		}
 	}()
-	return func() processes {
+	return func() Seen {
 		close(stop)
 		return <-result
 	}
 }
 
 // look notes the process pid and its descendants, at most maxProcesses.
-func (p *processes) look(pid int) {
+func (p *Seen) look(pid int) {
 	pids := []int{pid}
 	for i := 0; i < len(pids) && len(pids) < maxProcesses; i++ {
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pids[i]))
@@ -73,7 +75,7 @@ func (p *processes) look(pid int) {
 // note notes a process. An environ that is empty or cut off says nothing: the process has ended, or
 // has executed another program. Nor does one with an empty variable: the process has written its
 // title over it, as Chromium's do.
-func (p *processes) note(name string, environ []byte) {
+func (p *Seen) note(name string, environ []byte) {
 	p.names = insert(p.names, name)
 	whole := len(environ) < maxProcFile && bytes.HasSuffix(environ, []byte{0})
 	if whole && !bytes.Contains(environ, []byte{0, 0}) && !hasProxy(environ) {

@@ -1,4 +1,4 @@
-package cli
+package processes
 
 import (
 	"fmt"
@@ -15,9 +15,9 @@ var proxyHabits = []struct{ program, habit string }{
 	{"firefox", "Firefox may use the proxy of its profile in place of the variables"},
 }
 
-// noRequests returns lines on why a command may have sent no request through the gate. One with another
+// NoRequests returns lines on why a command may have sent no request through the gate. One with another
 // exit status than 0 may have failed before.
-func noRequests(p processes, status int) (lines []string) {
+func NoRequests(p Seen, status int) (lines []string) {
 	if status != 0 && len(p.cleared) == 0 {
 		return []string{"no request came through the gate: the command ended with status " + strconv.Itoa(status) + ", perhaps before it sent any; if it sent some, robotsgate doctor says why they went around the gate"}
 	}

@@ -1,4 +1,5 @@
-package cli
+// Package outcomes counts requests by what became of them, for what serve and run print about them.
+package outcomes
 
 import (
 	"fmt"
@@ -18,8 +19,8 @@ import (
 // any number of them.
 const maxTargets = 100_000
 
-// A counter counts requests by their outcome, and their distinct targets.
-type counter struct {
+// A Counter counts requests by their outcome, and their distinct targets.
+type Counter struct {
 	target func(*proxy.Record) string // the target of a request; "": none to count
 	word   string                     // for a target
 
@@ -34,12 +35,13 @@ type counter struct {
 	rate        console.Rate
 }
 
-func newCounter(word string, target func(*proxy.Record) string) *counter {
-	return &counter{word: word, target: target, seed: maphash.MakeSeed(), targets: map[uint64]struct{}{}, refused: map[proxy.Refusal]int{}, rate: console.NewRate()}
+// NewCounter returns a counter of requests and of their targets, for which there is a word.
+func NewCounter(word string, target func(*proxy.Record) string) *Counter {
+	return &Counter{word: word, target: target, seed: maphash.MakeSeed(), targets: map[uint64]struct{}{}, refused: map[proxy.Refusal]int{}, rate: console.NewRate()}
 }
 
-// hostOf returns the host that a request names.
-func hostOf(x *proxy.Record) string {
+// Host returns the host that a request names.
+func Host(x *proxy.Record) string {
 	u, err := url.Parse(x.URL)
 	if err != nil {
 		return ""
@@ -47,16 +49,16 @@ func hostOf(x *proxy.Record) string {
 	return u.Host
 }
 
-// originOf returns the robots.txt that decided a request. There is one for each origin.
-func originOf(x *proxy.Record) string {
+// Origin returns the robots.txt that decided a request. There is one for each origin.
+func Origin(x *proxy.Record) string {
 	if x.Decision == nil {
 		return ""
 	}
 	return x.Decision.URL
 }
 
-// count counts a request that is over.
-func (c *counter) count(x *proxy.Record) {
+// Count counts a request that is over.
+func (c *Counter) Count(x *proxy.Record) {
 	target := c.target(x)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,15 +83,15 @@ func (c *counter) count(x *proxy.Record) {
 	}
 }
 
-// none reports whether no request was counted.
-func (c *counter) none() bool {
+// None reports whether no request was counted.
+func (c *Counter) None() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.requests == 0
 }
 
-// summary returns the counts in one line, with the rate since its last call if that is asked for.
-func (c *counter) summary(withRate bool) string {
+// Summary returns the counts in one line, with the rate since its last call if that is asked for.
+func (c *Counter) Summary(withRate bool) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var text strings.Builder

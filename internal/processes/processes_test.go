@@ -1,4 +1,4 @@
-package cli
+package processes
 
 import (
 	"os/exec"
@@ -23,9 +23,9 @@ func TestNoRequests(t *testing.T) {
 		{"chromium", "type=renderer --lang=en-US\x00\x00\x00\x00", "chromium ran: Chromium and Chrome may use", "missing"},
 		{"java", "", "java ran: Java ignores", "Node"},
 	} {
-		var p processes
+		var p Seen
 		p.note(test.name, []byte(test.environ))
-		lines := noRequests(p, 0)
+		lines := NoRequests(p, 0)
 		text := strings.Join(lines, "\n")
 		if !slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, test.want) }) || strings.Contains(text, test.not) {
 			t.Errorf("%s with %q:\n%s", test.name, test.environ, text)
@@ -55,7 +55,7 @@ func TestLook(t *testing.T) {
 	defer in.Close()
 	in.Write([]byte("x"))
 	out.Read(make([]byte, 1)) // cat runs
-	var p processes
+	var p Seen
 	p.look(cmd.Process.Pid)
 	if len(p.names) < 2 || !slices.Equal(p.names, p.cleared) {
 		t.Errorf("got %q, without a proxy %q, want a shell and cat in both", p.names, p.cleared)
