@@ -70,10 +70,19 @@ var imports = map[string][]string{
 	"internal/store/storetest": {"policy"}, // tests of a policy.Store
 
 	// The commands, and what they share.
-	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/history",
-		"internal/replay", "internal/evidence", "internal/evidence/bundle", "internal/field", "internal/config", "internal/configurations", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/demo", "internal/escape", "internal/fleet", "internal/keyfile", "internal/confine", "internal/confine/attempts", "internal/wholefile"},
-	"internal/requestlog": {"proxy", "internal/audit", "internal/escape", "internal/terminal"},
-	"internal/terminal":   {},
+	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/replay", "internal/evidence",
+		"internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport", "internal/outcomes", "internal/processes", "internal/wholefile"},
+	"internal/clientenv": {"internal/ca"},
+	"internal/console":   {"internal/escape", "policy/usage", "internal/terminal"},
+	"internal/datadir":   {"policy", "internal/configurations", "internal/evidence", "internal/gate", "internal/store"},
+	"internal/doctor": {"internal/audit", "internal/ca", "internal/clientenv", "internal/confine", "internal/confine/attempts", "internal/console", "internal/datadir", "internal/escape", "internal/evidence",
+		"internal/fleet", "internal/gate", "internal/keyfile"},
+	"internal/history/report": {"internal/audit", "internal/console", "internal/datadir", "internal/escape", "internal/gate", "internal/history", "internal/store", "policy", "policy/robotstxt", "policy/usage"},
+	"internal/auditreport":    {"internal/audit", "internal/console", "internal/datadir", "internal/escape", "internal/evidence", "internal/gate", "internal/replay", "internal/store", "internal/terminal", "policy"},
+	"internal/outcomes":       {"internal/audit", "internal/console", "internal/escape", "policy", "proxy"},
+	"internal/processes":      {},
+	"internal/requestlog":     {"proxy", "internal/audit", "internal/escape", "internal/terminal"},
+	"internal/terminal":       {},
 
 	// The only package that connects the parts of the gate.
 	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/configurations", "internal/escape", "internal/evidence", "internal/field", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",

@@ -13,7 +13,7 @@ package audit
 //	how long what is in a record, or in a line about a request, may be:
 //		bounds.go
 //	the overrides that audit suggests:
-//		suggest.go; their form: internal/cli/output/overrides.txt
+//		suggest.go; their form: internal/auditreport/output/overrides.txt
 //	when checkpoint lines are written:
 //		writer.go
 

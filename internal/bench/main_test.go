@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"robotsgate/internal/cli"
+	"robotsgate/internal/console"
 )
 
 // roleKey is the variable that makes this test binary one of the processes.
@@ -72,7 +73,7 @@ func serveGate(config, profile string) (err error) {
 		}()
 	}
 	gate := cli.Serve{Configured: cli.Configured{Config: config}}
-	return gate.Run(context.Background(), cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	return gate.Run(context.Background(), console.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 }
 
 func writeHeap(file string) {

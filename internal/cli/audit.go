@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,11 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/evidence"
-	"robotsgate/internal/terminal"
+	"robotsgate/internal/auditreport"
+	"robotsgate/internal/console"
 )
 
 // Audit reads audit logs.
@@ -35,16 +34,8 @@ type Audit struct {
 	File       []string `arg:"" optional:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
 }
 
-// An auditReport collects the lines of audit logs.
-type auditReport interface {
-	Line(*audit.Line)
-	// result is called after the last line. Its value is printed as JSON under a name, or with
-	// the template of that name. Failed says that something differs.
-	result() (name string, value any, failed bool)
-}
-
 // Run reads the files once, for all reports.
-func (a *Audit) Run(ctx context.Context, s Streams) error {
+func (a *Audit) Run(ctx context.Context, s console.Streams) error {
 	if len(a.File) == 0 {
 		return errors.New("which audit log? The key log.audit names it; without one, the status page has the latest refusals")
 	}
@@ -65,16 +56,21 @@ func (a *Audit) Run(ctx context.Context, s Streams) error {
 	if err := canOpen(a.File); err != nil {
 		return err
 	}
-	line := terminal.NewStatusLine(s.Err, os.Getenv)
-	out := bufio.NewWriter(line.Above(s.Out)) // keeps its first error
-	s.Out = out
+	o := auditreport.Options{
+		Filter: filter, Filtered: a.given(), Replay: a.Replay, Verify: a.Verify, Strict: a.Strict, Key: a.Key, Witness: a.Witness, Checkpoint: a.Checkpoint,
+		Suggest: a.Suggest, Paths: a.Paths, Top: a.Top, JSON: a.JSON, File: a.File, Config: a.Config,
+	}
 	if a.Follow {
-		return a.follow(ctx, s, out, filter)
+		return auditreport.Follow(ctx, s, o)
 	}
 	if !a.Replay && !a.Suggest && (a.ID != "" || a.JSON && a.given()) {
-		return a.listRecords(s, out, filter)
+		return auditreport.List(s, o)
 	}
-	return a.report(s, out, line, filter)
+	c, err := a.load()
+	if err != nil {
+		return err
+	}
+	return auditreport.Print(s, c, o)
 }
 
 // checkOptions reports options that don't go together.
@@ -100,80 +96,6 @@ func (a *Audit) checkOptions() error {
 		return errors.New("--follow needs the name of one log, that of log.audit; it goes on when the gate rotates it")
 	}
 	return nil
-}
-
-// report prints the reports that the options ask for.
-func (a *Audit) report(s Streams, out *bufio.Writer, line *terminal.StatusLine, filter *audit.Filter) error {
-	reports, err := a.reports(s)
-	if err != nil {
-		return err
-	}
-	done := newBatchProgress(nil)
-	stop := line.Follow(done.text, false)
-	readErr := a.lines(s, filter, reports[0], done, func(l *audit.Line) {
-		for _, r := range reports {
-			r.Line(l)
-		}
-	})
-	stop()
-	if errors.Is(readErr, errNotLog) {
-		return cmp.Or(out.Flush(), readErr)
-	}
-	failed, values := false, map[string]any{}
-	for _, r := range reports {
-		name, value, differs := r.result()
-		values[name], failed = value, failed || differs
-		if a.JSON {
-			continue
-		}
-		if err := printReport(out, name, value); err != nil {
-			return err
-		}
-	}
-	if a.JSON {
-		_ = encode(out, values)
-	}
-	if err := cmp.Or(out.Flush(), readErr); err != nil {
-		return err
-	}
-	if failed {
-		return Exit(1)
-	}
-	return nil
-}
-
-// errNotLog says that a file has lines, but no record. For --verify that is a fault of the log.
-var errNotLog = errors.New("not an audit log: no line is a record of a request")
-
-// lines calls each for every line of the files that has a record which the filter selects, or none. A verifier gets
-// all lines. Done counts them.
-func (a *Audit) lines(s Streams, filter *audit.Filter, first auditReport, done *batchProgress, each func(*audit.Line)) error {
-	v, verifies := first.(*verifyReport)
-	logs := map[string]bool{} // by file with lines: it has a record
-	err := audit.Texts(a.File, s.In, func(file string, text evidence.Text) {
-		done.lines.Add(1)
-		if verifies {
-			v.Verifier.Line(file, text)
-		}
-		if verifies && !a.Replay {
-			return // parsing a line takes longer than verifying it
-		}
-		l := audit.ParseLine(file, text)
-		if l == nil {
-			return
-		}
-		logs[file] = logs[file] || l.Record != nil || l.Half()
-		if l.Record != nil && !filter.Selects(l.Record) {
-			return
-		}
-		each(l)
-	})
-	for _, file := range a.File {
-		if isLog, hasLines := logs[file]; hasLines && !isLog && !a.Verify {
-			err = errors.Join(err, fmt.Errorf("%s: %w", file, errNotLog))
-		}
-	}
-	return err
 }
 
 // canOpen reports the files that can't be opened. It does not open a pipe, since that would wait for
@@ -202,31 +124,83 @@ func canOpen(files []string) error {
 	return errors.Join(errs...)
 }
 
-// reports returns the reports that the options ask for.
-func (a *Audit) reports(s Streams) (all []auditReport, err error) {
-	c, err := a.load()
-	if err != nil {
-		return nil, err
-	}
-	if a.Suggest {
-		return []auditReport{a.suggestReport(c, s)}, nil
-	}
-	if !a.Replay && !a.Verify {
-		return []auditReport{&sumReport{Summary: &audit.Summary{}, top: a.Top, s: s}}, nil // needs no data_dir
-	}
-	if a.Verify {
-		v, err := a.verifyReport(c)
+// Filters are the options that select records.
+type Filters struct {
+	ID      string `placeholder:"ID" help:"Only the request with this id, as a refusal names it."`
+	Gate    string `placeholder:"ID" help:"Only records of the gate with this id, which its records name."`
+	URL     string `placeholder:"URL" help:"Only requests for this URL; * stands for any characters."`
+	Host    string `placeholder:"HOST" help:"Only requests to this host, such as *.example.com or example.com:8443."`
+	Crawler string `placeholder:"NAME" help:"Only requests of this crawler."`
+	Reason  string `placeholder:"R" help:"Only decisions and refusals for this reason, such as rule, unreachable or guard."`
+	Since   string `placeholder:"T" help:"Only requests since this time: 2026-02-28T15:04:05Z, 2026-02-28 (UTC), or back from now, such as 24h."`
+	Until   string `placeholder:"T" help:"Only requests until this time. A date includes that day."`
+	Denied  bool   `help:"Only requests that were denied or refused, or would be without report mode."`
+}
+
+// given reports whether there is any of the options.
+func (o Filters) given() bool { return o != Filters{} }
+
+// givenForVerify reports whether there is an option that --verify does not take.
+func (o Filters) givenForVerify() bool {
+	o.Gate = ""
+	return o.given()
+}
+
+// filter returns the filter that the options describe.
+func (o Filters) filter(now time.Time) (*audit.Filter, error) {
+	f := &audit.Filter{ID: o.ID, Gate: o.Gate, Crawler: o.Crawler, Reason: o.Reason, Denied: o.Denied}
+	var errs []error
+	check := func(option string, err error) {
 		if err != nil {
-			return nil, err
+			errs = append(errs, fmt.Errorf("%s: %w", option, err))
 		}
-		all = append(all, v)
 	}
-	if a.Replay {
-		r, err := a.newReplayReport(c, s)
+	var err error
+	if o.URL != "" {
+		f.URL, err = audit.ParseURLPattern(o.URL)
+		check("--url", err)
+	}
+	if o.Host != "" {
+		f.Host, err = audit.ParseHostPattern(o.Host)
+		check("--host", err)
+	}
+	if o.Since != "" {
+		f.Since, _, err = parseMoment(o.Since, now)
+		check("--since", err)
+	}
+	if o.Until != "" {
+		_, f.Until, err = parseMoment(o.Until, now)
+		check("--until", err)
+	}
+	if len(errs) == 0 && !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
+		errs = append(errs, errors.New("--since is after --until, so that there can't be such a request"))
+	}
+	return f, errors.Join(errs...)
+}
+
+// parseMoment parses a time, a date or a duration back from now. It returns when that begins and ends:
+// a date is a day long, a time without fractions a second.
+func parseMoment(text string, now time.Time) (begin, end time.Time, err error) {
+	if back, err := time.ParseDuration(text); err == nil && back >= 0 {
+		at := now.Add(-back)
+		return at, at, nil
+	}
+	for _, form := range []struct {
+		layout string
+		length time.Duration
+	}{
+		{time.DateOnly, 24 * time.Hour},
+		{time.DateTime, time.Second}, // as the summary prints it
+		{time.RFC3339, time.Second},
+	} {
+		at, err := time.Parse(form.layout, text)
 		if err != nil {
-			return nil, err
+			continue
 		}
-		all = append(all, r)
+		if strings.Contains(text, ".") { // time.Parse takes fractions in every layout with seconds
+			return at, at.Add(1), nil
+		}
+		return at, at.Add(form.length), nil
 	}
-	return all, nil
+	return begin, end, fmt.Errorf("expected a time such as 2026-02-28T15:04:05Z, a date such as 2026-02-28, or a duration back from now such as 24h; got %q", text)
 }

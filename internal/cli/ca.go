@@ -3,9 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 )
 
@@ -17,7 +17,7 @@ type CA struct {
 }
 
 // Run prints it as PEM.
-func (c *CA) Run(s Streams) error {
+func (c *CA) Run(s console.Streams) error {
 	cfg, err := c.load()
 	if err != nil {
 		return err
@@ -32,13 +32,13 @@ func (c *CA) Run(s Streams) error {
 		return err
 	}
 	for _, w := range authority.Warnings() {
-		s.warn("%s", w)
+		s.Warn("%s", w)
 	}
 	pem := authority.PEM()
 	if c.Bundle {
 		roots, _, err := ca.SystemRoots()
 		if err != nil {
-			s.warn("%v: the bundle holds the gate's CA alone", err)
+			s.Warn("%v: the bundle holds the gate's CA alone", err)
 		}
 		pem = authority.Bundle(roots)
 	}
@@ -47,7 +47,7 @@ func (c *CA) Run(s Streams) error {
 }
 
 // renew makes a new CA, and prints what to do next.
-func renew(cfg *gate.Config, s Streams) error {
+func renew(cfg *gate.Config, s console.Streams) error {
 	if cfg.HTTPS.CACert != "" {
 		return fmt.Errorf("--renew: https.ca_cert is your own CA: replace %s and https.ca_key by what its issuer gives you, and restart the gate", cfg.HTTPS.CACert)
 	}
@@ -63,12 +63,10 @@ func renew(cfg *gate.Config, s Streams) error {
 	if err != nil && !errors.Is(err, ca.ErrNoRoots) {
 		return err
 	}
-	s.note("the new CA in %s holds until %s", files.Cert, date(a.Certificate().NotAfter))
+	s.Note("the new CA in %s holds until %s", files.Cert, console.Date(a.Certificate().NotAfter))
 	if old := a.Former(); len(old) > 0 {
-		s.note("the old one stays trusted beside it, there and in %s, until %s", files.Bundle, date(old[0].NotAfter))
-		s.note("a gate that is running signs with the old one until a SIGHUP or a restart: give clients the new files first")
+		s.Note("the old one stays trusted beside it, there and in %s, until %s", files.Bundle, console.Date(old[0].NotAfter))
+		s.Note("a gate that is running signs with the old one until a SIGHUP or a restart: give clients the new files first")
 	}
 	return nil
 }
-
-func date(t time.Time) string { return t.UTC().Format(time.DateOnly) }

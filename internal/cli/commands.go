@@ -15,6 +15,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"robotsgate/internal/confine"
+	"robotsgate/internal/console"
+	"robotsgate/internal/doctor"
 )
 
 // Commands is the command table.
@@ -57,17 +59,14 @@ type Help struct {
 //go:embed help/*.txt
 var texts embed.FS
 
-// attemptCommand is a command for processes of doctor --confine. It is in no help.
-const attemptCommand = "confine-attempt"
-
 // Main runs the command of the process's arguments and ends the process.
 func Main() {
 	if confine.IsStub(os.Args) {
 		os.Exit(confine.Stub())
 	}
-	streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
-	if len(os.Args) > 1 && os.Args[1] == attemptCommand {
-		os.Exit(streams.Status(attempt(os.Args[2:], streams)))
+	streams := console.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
+	if len(os.Args) > 1 && os.Args[1] == doctor.AttemptCommand {
+		os.Exit(streams.Status(doctor.Attempt(os.Args[2:], streams)))
 	}
 	parser := kong.Must(&Commands{},
 		kong.Name("robotsgate"),

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 
+	"robotsgate/internal/console"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -12,7 +14,7 @@ type Completion struct {
 }
 
 // Run prints the script, which is made from the command table.
-func (c *Completion) Run(k *kong.Kong, s Streams) error {
+func (c *Completion) Run(k *kong.Kong, s console.Streams) error {
 	shell := c.Shell
 	if shell == "zsh" {
 		shell = "bash" // zsh can run functions for bash

@@ -21,6 +21,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/configurations"
+	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/keyfile"
@@ -305,7 +306,7 @@ func TestDay(t *testing.T) {
 	run := func(a Audit) (out string, err error) {
 		var b bytes.Buffer
 		a.Config, a.File = conf, []string{file}
-		err = a.Run(t.Context(), Streams{In: strings.NewReader(""), Out: &b, Err: &b})
+		err = a.Run(t.Context(), console.Streams{In: strings.NewReader(""), Out: &b, Err: &b})
 		return b.String(), err
 	}
 	out, err := run(Audit{Replay: true, Verify: true})
@@ -341,7 +342,7 @@ func TestDay(t *testing.T) {
 	if err := os.WriteFile(file, changed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run(Audit{Replay: true, Verify: true}); err != Exit(1) || !strings.Contains(out, "1 difference,") || !strings.Contains(out, "a record has been changed") {
+	if out, err := run(Audit{Replay: true, Verify: true}); err != console.Exit(1) || !strings.Contains(out, "1 difference,") || !strings.Contains(out, "a record has been changed") {
 		t.Errorf("a changed record: %v\n%s", err, out[:min(len(out), 2000)])
 	}
 	if err := os.WriteFile(file, data, 0o600); err != nil {
@@ -356,7 +357,7 @@ func TestDay(t *testing.T) {
 	if err := os.WriteFile(kept, bytes.ReplaceAll(text, []byte("Disallow: /"), []byte("Disallow: *")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run(Audit{Replay: true}); err != Exit(1) || !strings.Contains(out, ", evidence changed: ") || !strings.Contains(out, "snapshot changed: ") {
+	if out, err := run(Audit{Replay: true}); err != console.Exit(1) || !strings.Contains(out, ", evidence changed: ") || !strings.Contains(out, "snapshot changed: ") {
 		t.Errorf("a changed robots.txt: %v\n%s", err, out)
 	}
 }

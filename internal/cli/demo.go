@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/clientenv"
+	"robotsgate/internal/console"
 	"robotsgate/internal/demo"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/requestlog"
@@ -27,7 +29,7 @@ type Demo struct {
 
 // Run runs one command as [Run] does, or waits for a signal. Everything that the gate keeps is in a
 // folder that is removed at the end.
-func (d *Demo) Run(ctx context.Context, s Streams) (err error) {
+func (d *Demo) Run(ctx context.Context, s console.Streams) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	dir, err := os.MkdirTemp("", "robotsgate-demo-")
@@ -75,16 +77,16 @@ func demoConfig(r *Run, dir string) (*gate.Config, error) {
 }
 
 // printDemo prints how to use the demonstration.
-func printDemo(g *gate.Gate, s Streams, dir string) error {
+func printDemo(g *gate.Gate, s console.Streams, dir string) error {
 	file, proxy := filepath.Join(dir, "env"), "http://"+g.Address()
-	lines := commandVars(g).lines("export %s=%s", quoteShell)
+	lines := commandVars(g).Lines("export %s=%s", clientenv.QuoteShell)
 	if err := ca.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n")); err != nil {
 		return err
 	}
 	return printReport(s.Out, "demo", demoReport{
 		Proxy: proxy, Admin: "http://" + g.AdminAddress() + "/",
 		Dir: dir, CA: g.ClientFiles().Cert, Key: spki(g),
-		Env: quoteShell(file), Browser: quoteShell(filepath.Join(dir, "browser")),
+		Env: clientenv.QuoteShell(file), Browser: clientenv.QuoteShell(filepath.Join(dir, "browser")),
 	})
 }
 

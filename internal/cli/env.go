@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/clientenv"
+	"robotsgate/internal/console"
+	"robotsgate/internal/doctor"
 	"robotsgate/internal/gate"
+	"robotsgate/policy"
 )
 
 // Env prints the variables by which clients find the gate and trust its CA.
@@ -24,49 +27,40 @@ type Env struct {
 }
 
 // Run prints the variables.
-func (e *Env) Run(ctx context.Context, s Streams) error {
+func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	c, err := e.load()
 	if err != nil {
 		return err
 	}
-	proxy := "http://" + dialable(c.Listen)
+	proxy := "http://" + clientenv.Dialable(c.Listen)
 	authority, dir, err := authorityOf(c)
 	if err != nil {
 		return err
 	}
 	if os.Getenv("ROBOTSGATE_ADMIN") != "" {
-		s.warn("this shell uses a gate of robotsgate run or demo; these lines lead to another, at %s", proxy)
+		s.Warn("this shell uses a gate of robotsgate run or demo; these lines lead to another, at %s", proxy)
 	}
-	if otherGate(ctx, proxy, authority) {
-		s.warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
+	if doctor.OtherGate(ctx, proxy, authority) {
+		s.Warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
 	}
 	files, err := authority.WriteClientFiles(dir)
 	if errors.Is(err, ca.ErrNoRoots) {
-		s.warn("%v: the bundle holds the gate's CA alone", err)
+		s.Warn("%v: the bundle holds the gate's CA alone", err)
 	} else if err != nil {
 		return err
 	}
 	if proxy, err = e.proxyURL(s, c); err != nil {
 		return err
 	}
-	format, quote := "export %s=%s", quoteShell
+	format, quote := "export %s=%s", clientenv.QuoteShell
 	switch e.Shell {
 	case "fish":
-		format, quote = "set -gx %s %s", quoteFish
+		format, quote = "set -gx %s %s", clientenv.QuoteFish
 	case "powershell":
-		format, quote = "$env:%s = %s", quotePowerShell
+		format, quote = "$env:%s = %s", clientenv.QuotePowerShell
 	}
-	_, err = fmt.Fprintln(s.Out, strings.Join(clientVars(proxy, files).lines(format, quote), "\n"))
+	_, err = fmt.Fprintln(s.Out, strings.Join(clientenv.For(proxy, files).Lines(format, quote), "\n"))
 	return err
-}
-
-// otherGate reports whether a gate with another CA than a answers at this URL. It takes
-// at most a second, since the start of a shell may wait for it.
-func otherGate(ctx context.Context, proxy string, a *ca.Authority) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	gate, err := certificateOf(ctx, proxy)
-	return err == nil && !slices.ContainsFunc(certificatesIn(gate.pem), a.Certificate().Equal)
 }
 
 // authorityOf opens the CA of a configuration. It returns the data_dir, too.
@@ -76,7 +70,7 @@ func authorityOf(c *gate.Config) (*ca.Authority, string, error) {
 		return nil, "", err
 	}
 	a, err := gate.OpenCA(c, dir)
-	return a, dir, adviseDownload(err, "http://"+dialable(c.Listen))
+	return a, dir, adviseDownload(err, "http://"+clientenv.Dialable(c.Listen))
 }
 
 // adviseDownload adds where to download the certificate to an error of a user that may not
@@ -96,7 +90,7 @@ func envCommand(program, file string, c *gate.Config) string {
 	if strings.HasSuffix(c.Listen, ":0") || relative(c.DataDir) || relative(c.HTTPS.CACert) {
 		return ""
 	}
-	command := quoteShell(program) + " env"
+	command := clientenv.QuoteShell(program) + " env"
 	if file != "" {
 		full, err := filepath.Abs(file)
 		if info, serr := os.Stat(full); err != nil || serr != nil || !info.Mode().IsRegular() {
@@ -105,7 +99,7 @@ func envCommand(program, file string, c *gate.Config) string {
 		if text, err := os.ReadFile(full); err != nil || strings.Contains(string(text), "${") {
 			return ""
 		}
-		command += " -c " + quoteShell(full)
+		command += " -c " + clientenv.QuoteShell(full)
 	}
 	if gate.Crawlers(c).NeedLogin() {
 		command += " --login USER"
@@ -113,82 +107,33 @@ func envCommand(program, file string, c *gate.Config) string {
 	return `eval "$(` + command + `)"`
 }
 
-// A variable is an environment variable for clients.
-type variable struct{ name, value string }
+// proxyURL returns the URL of the gate for its clients, with a placeholder if each of them needs a
+// login.
+func proxyURL(address string, c *gate.Config) string {
+	if gate.Crawlers(c).NeedLogin() {
+		return clientenv.WithPlaceholder("http://" + address)
+	}
+	return "http://" + address
+}
 
-type variables []variable
-
-// clientVars returns the variables that clients need. Many clients read one case of a name
-// only. Clients that read a bundle use it in place of their own roots.
-func clientVars(proxy string, files ca.ClientFiles) (all variables) {
-	set := func(value string, names ...string) {
-		for _, name := range names {
-			all = append(all, variable{name, value})
+// proxyURL returns the URL for the variables, with the login that is asked for.
+func (e *Env) proxyURL(s console.Streams, c *gate.Config) (string, error) {
+	address, known := clientenv.Dialable(c.Listen), gate.Crawlers(c)
+	switch {
+	case e.Login != "":
+		if strings.Contains(e.Login, ":") {
+			return "", errors.New("--login: no user name has a colon: give the user alone, and the password when it is asked for")
 		}
+		password, err := readPassword(s, "Password: ")
+		if err == nil && password == "" {
+			err = errors.New("the password is empty")
+		}
+		u := url.URL{Scheme: "http", User: url.UserPassword(e.Login, password), Host: address}
+		return u.String(), err
+	case known.NeedLogin():
+		s.Note("every client of this gate needs a login: write yours in place of USER:PASSWORD, or let robotsgate env --login USER ask for the password")
+	case known.RefuseUnknown && slices.ContainsFunc(known.Known, func(k *policy.Crawler) bool { return k.Login.Required() }):
+		s.Note("some clients of this gate need a login: robotsgate env --login USER asks for the password")
 	}
-	set(proxy, "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
-	set("localhost,127.0.0.1,::1", "no_proxy", "NO_PROXY")
-	set("1", "NODE_USE_ENV_PROXY")
-	set(files.Cert, "NODE_EXTRA_CA_CERTS")
-	set(files.Bundle, "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE", "GIT_SSL_CAINFO",
-		"PIP_CERT", "HTTPLIB2_CA_CERTS", "PERL_LWP_SSL_CA_FILE",
-		"npm_config_cafile") // takes precedence over the cafile of an .npmrc, which makes npm ignore NODE_EXTRA_CA_CERTS
-	set(files.Wgetrc, "SYSTEM_WGETRC", "SYSTEM_WGET2RC") // ~/.wgetrc stays in force
-	return all
-}
-
-// lines returns a line for each variable: format with its name, and its value as quote returns it.
-func (v variables) lines(format string, quote func(string) string) (all []string) {
-	for _, x := range v {
-		all = append(all, fmt.Sprintf(format, x.name, quote(x.value)))
-	}
-	return all
-}
-
-// environ returns the variables for the environment of a process.
-func (v variables) environ() []string {
-	return v.lines("%s=%s", func(value string) string { return value })
-}
-
-// line returns one line for a POSIX shell that sets all variables.
-func (v variables) line() string {
-	return "export " + strings.Join(v.lines("%s=%s", quoteShell), " ")
-}
-
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,@%+="
-
-func quoteShell(s string) string {
-	if s != "" && strings.Trim(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func quoteFish(s string) string {
-	if s != "" && strings.Trim(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
-}
-
-// quotePowerShell doubles every character that PowerShell takes for a single quote, which
-// includes typographic quotes.
-func quotePowerShell(s string) string {
-	double := strings.NewReplacer("'", "''", "\u2018", "\u2018\u2018", "\u2019", "\u2019\u2019", "\u201a", "\u201a\u201a", "\u201b", "\u201b\u201b")
-	return "'" + double.Replace(s) + "'"
-}
-
-// dialable returns the address to connect to for an address to listen on.
-func dialable(listen string) string {
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return listen
-	}
-	switch host {
-	case "", "0.0.0.0":
-		host = "127.0.0.1"
-	case "::":
-		host = "::1"
-	}
-	return net.JoinHostPort(host, port)
+	return proxyURL(address, c), nil
 }

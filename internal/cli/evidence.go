@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
+	"os"
+	"slices"
 
-	"robotsgate/internal/evidence"
-	"robotsgate/internal/gate"
+	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
+	"robotsgate/internal/datadir"
+	"robotsgate/internal/evidence/bundle"
+	"robotsgate/internal/terminal"
 )
 
 // Evidence shows outsiders what the gate has done.
@@ -23,12 +29,12 @@ type EvidenceKey struct {
 }
 
 // Run prints the key.
-func (k *EvidenceKey) Run(s Streams) error {
+func (k *EvidenceKey) Run(s console.Streams) error {
 	c, err := k.load()
 	if err != nil {
 		return err
 	}
-	signer, err := logSigner(c)
+	signer, err := datadir.Signer(c)
 	if err != nil {
 		return err
 	}
@@ -36,15 +42,103 @@ func (k *EvidenceKey) Run(s Streams) error {
 	return err
 }
 
-// logSigner returns the signer of the audit log of a configuration.
-func logSigner(c *gate.Config) (*evidence.Signer, error) {
-	dir, err := gate.DataDir(c)
+// EvidenceCheck checks a bundle.
+type EvidenceCheck struct {
+	Key     []string `placeholder:"VKEY" sep:"none" help:"The verifier key of the log, as its operator publishes it; without one, that which the bundle names, and which you must compare; may be repeated."`
+	Witness []string `placeholder:"VKEY" sep:"none" help:"The verifier key of a witness that must have cosigned each log; may be repeated."`
+	JSON    bool     `help:"Print JSON."`
+	File    string   `arg:"" name:"BUNDLE" help:"The zip file."`
+}
+
+// Run checks the bundle.
+func (c *EvidenceCheck) Run(s console.Streams) error {
+	f, err := os.Open(c.File)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	signer, err := gate.LogSigner(c, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("data_dir %s has no key of an audit log yet: the gate makes it at its first start with log.audit; or set log.audit_key_file and log.audit_name", dir)
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file: name the zip file", c.File)
 	}
-	return signer, err
+	if err != nil {
+		return err
+	}
+	done := console.NewProgress(nil)
+	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.Text, false)
+	found, err := bundle.Check(f, info.Size(), bundle.CheckOptions{
+		Keys: c.Key, Witnesses: c.Witness, Parse: datadir.Settings, Progress: func() { done.Lines.Add(1) },
+	})
+	stop()
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	out := bufio.NewWriter(s.Out)
+	if c.JSON {
+		err = console.JSON(out, found)
+	} else {
+		err = printReport(out, "bundle", found)
+	}
+	if c.JSON && !found.KeyGiven && len(found.SignedBy) > 0 {
+		s.Note("the key is the one that the bundle names: compare it with the one that the operator publishes, or give that with --key")
+	}
+	if err := cmp.Or(err, out.Flush()); err != nil {
+		return err
+	}
+	if !found.OK() {
+		return console.Exit(1)
+	}
+	return nil
+}
+
+// kindsOf returns the kinds of findings of which more were found than are listed, with their numbers.
+func moreFindings(c *bundle.Checked) (all []string) {
+	listed := map[string]int{}
+	for _, f := range c.Findings {
+		listed[f.Kind]++
+	}
+	for kind, n := range c.Kinds {
+		if more := n - listed[kind]; more > 0 {
+			all = append(all, fmt.Sprintf("%s: %d more", kind, more))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// EvidenceProof prints the proof of one record.
+type EvidenceProof struct {
+	Config []string `short:"c" placeholder:"FILE" sep:"none" help:"Configuration file of the gate that wrote the logs; may be repeated for the gates of a fleet."`
+	ID     string   `required:"" placeholder:"ID" help:"The request, by the id that a refusal and its record name."`
+	File   []string `arg:"" optional:"" name:"LOG" help:"Audit logs, with all rotated files, as they are or gzipped, in any order; - is standard input."`
+}
+
+// Run prints the proof.
+func (p *EvidenceProof) Run(s console.Streams) error {
+	if len(p.File) == 0 {
+		return errNoLogs
+	}
+	g, err := loadGates(p.Config)
+	if err != nil {
+		return err
+	}
+	c, logs, err := g.collect(s, &audit.Filter{ID: p.ID}, p.File)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if c.Selected() == 0 {
+		s.Note("no record has the id %s: name the rotated files of the log too", p.ID)
+		return console.Exit(1)
+	}
+	text, err := c.Proof(logs)
+	if errors.Is(err, bundle.ErrUncovered) {
+		s.Note("%v", err)
+		return console.Exit(1)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.Out.Write(text)
+	return err
 }

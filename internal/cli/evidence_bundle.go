@@ -2,13 +2,19 @@ package cli
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
+	"robotsgate/internal/datadir"
+	"robotsgate/internal/evidence"
 	"robotsgate/internal/evidence/bundle"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/replay"
 	"robotsgate/internal/terminal"
 	"robotsgate/internal/wholefile"
@@ -24,7 +30,7 @@ type EvidenceBundle struct {
 }
 
 // Run makes the bundle.
-func (b *EvidenceBundle) Run(s Streams) error {
+func (b *EvidenceBundle) Run(s console.Streams) error {
 	if len(b.File) == 0 {
 		return errNoLogs
 	}
@@ -54,23 +60,23 @@ func (b *EvidenceBundle) Run(s Streams) error {
 	}
 	defer c.Close()
 	if c.Selected() == 0 {
-		s.note("no record fits the options: nothing is made")
-		return Exit(1)
+		s.Note("no record fits the options: nothing is made")
+		return console.Exit(1)
 	}
-	done := newBatchProgress(nil)
-	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.text, false)
+	done := console.NewProgress(nil)
+	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.Text, false)
 	var made *bundle.Made
 	err = wholefile.WriteFunc(b.Output, func(f *os.File) (err error) {
 		made, err = c.Write(f, bundle.Options{
 			Title: cmp.Or(b.Title, "Requests of a crawler, and what decided them"), Selection: selectionText(b.Filters, filter), Program: version(), Made: time.Now(),
-			Logs: logs, Keys: g.keys, KeyTexts: g.texts, Evidence: kept, Parse: pastSettings, Progress: func() { done.lines.Add(1) },
+			Logs: logs, Keys: g.keys, KeyTexts: g.texts, Evidence: kept, Parse: datadir.Settings, Progress: func() { done.Lines.Add(1) },
 		})
 		return err
 	})
 	stop()
 	if errors.Is(err, bundle.ErrUncovered) {
-		s.note("%v: nothing is made", err)
-		return Exit(1)
+		s.Note("%v: nothing is made", err)
+		return console.Exit(1)
 	}
 	if err != nil {
 		return err
@@ -79,17 +85,17 @@ func (b *EvidenceBundle) Run(s Streams) error {
 }
 
 // report says what is in the bundle.
-func (b *EvidenceBundle) report(s Streams, m *bundle.Made) error {
+func (b *EvidenceBundle) report(s console.Streams, m *bundle.Made) error {
 	if m.Uncovered > 0 {
-		s.note("left out, since no checkpoint covers them yet: %s", plural(m.Uncovered, "record"))
+		s.Note("left out, since no checkpoint covers them yet: %s", console.Plural(m.Uncovered, "record"))
 	}
 	for _, o := range replay.Outcomes {
 		if text := m.Examples[o]; text != "" {
-			s.warn("%s: %d, first %s", o, m.Outcomes[o], text)
+			s.Warn("%s: %d, first %s", o, m.Outcomes[o], text)
 		}
 	}
-	s.note("configurations in the bundle name other sites and crawlers, and records name clients' addresses. They can't be cut without breaking the proofs: see whom you give it to")
-	_, err := fmt.Fprintf(s.Out, "%s: %s of %s, %d decided again alike\n", b.Output, plural(m.Records, "record"), plural(len(m.Logs), "log"), m.Outcomes[replay.Same])
+	s.Note("configurations in the bundle name other sites and crawlers, and records name clients' addresses. They can't be cut without breaking the proofs: see whom you give it to")
+	_, err := fmt.Fprintf(s.Out, "%s: %s of %s, %d decided again alike\n", b.Output, console.Plural(m.Records, "record"), console.Plural(len(m.Logs), "log"), m.Outcomes[replay.Same])
 	return err
 }
 
@@ -106,8 +112,135 @@ func selectionText(o Filters, f *audit.Filter) (all []string) {
 	add(o.Gate != "", "requests through the gate %s", o.Gate)
 	add(o.Reason != "", "decisions for the reason %s", o.Reason)
 	add(o.ID != "", "the request %s", o.ID)
-	add(!f.Since.IsZero(), "since %s UTC", utc(f.Since))
-	add(!f.Until.IsZero(), "before %s UTC", utc(f.Until))
+	add(!f.Since.IsZero(), "since %s UTC", console.UTC(f.Since))
+	add(!f.Until.IsZero(), "before %s UTC", console.UTC(f.Until))
 	add(o.Denied, "only what was refused, or would have been")
 	return all
 }
+
+// gates are the gates that have written the logs, by their configurations.
+type gates struct {
+	configs []*gate.Config
+	keys    *evidence.Keys
+	texts   []string         // the verifier keys of the logs
+	known   []evidence.Known // checkpoints that they keep
+}
+
+// loadGates loads configurations; without one the defaults hold.
+func loadGates(files []string) (*gates, error) {
+	if len(files) == 0 {
+		files = []string{""}
+	}
+	g := &gates{}
+	var witnesses []string
+	for _, file := range files {
+		c, err := Configured{file}.load()
+		if err != nil {
+			return nil, err
+		}
+		signer, err := datadir.Signer(c)
+		if err != nil {
+			return nil, err
+		}
+		known, err := datadir.Checkpoints(c)
+		if err != nil {
+			return nil, err
+		}
+		g.configs, g.known = append(g.configs, c), append(g.known, known...)
+		g.texts = append(g.texts, signer.Key())
+		for _, w := range c.Log.Audit.Witnesses {
+			witnesses = append(witnesses, w.Key)
+		}
+	}
+	var err error
+	g.keys, err = evidence.ParseKeys(g.texts, witnesses)
+	return g, err
+}
+
+// openEvidence opens the evidence of the gates. The caller closes it.
+func (g *gates) openEvidence(files []string) (all bundle.Several, closeAll func(), err error) {
+	closeAll = func() {
+		for _, e := range all {
+			e.(datadir.Evidence).Close()
+		}
+	}
+	for i, c := range g.configs {
+		file := ""
+		if len(files) > 0 {
+			file = files[i]
+		}
+		reader, dir, err := datadir.Snapshots(c, file)
+		if err != nil {
+			closeAll()
+			return nil, nil, err
+		}
+		all = append(all, datadir.Evidence{Reader: reader, Dir: dir})
+	}
+	return all, closeAll, nil
+}
+
+// collect verifies whole logs and selects records. The caller closes the Collector. A log with a fault is console.Exit(1).
+func (g *gates) collect(s console.Streams, filter *audit.Filter, files []string) (*bundle.Collector, []evidence.Report, error) {
+	if err := canOpen(files); err != nil {
+		return nil, nil, err
+	}
+	c, err := bundle.NewCollector(filter)
+	if err != nil {
+		return nil, nil, err
+	}
+	v := evidence.NewVerifier(evidence.VerifyOptions{Keys: g.keys, Known: g.known, Leaf: c.Leaf, Node: c.Node})
+	done := console.NewProgress(nil)
+	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.Text, false)
+	var lineErr error
+	readErr := audit.Texts(byTime(files), s.In, func(file string, line evidence.Text) {
+		v.Line(file, line)
+		if err := c.Line(line.Text); lineErr == nil {
+			lineErr = err
+		}
+		done.Lines.Add(1)
+	})
+	v.End()
+	stop()
+	err = cmp.Or(lineErr, readErr)
+	for _, text := range v.Notes {
+		s.Note("note: %s", text)
+	}
+	for _, text := range v.Faults {
+		s.Note("%s", text)
+	}
+	if err == nil && v.Faulty > 0 {
+		s.Note("a log that does not verify proves nothing, so nothing is made of it: audit --verify says more")
+		err = console.Exit(1)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, c.Close())
+	}
+	return c, v.Logs, nil
+}
+
+// byTime sorts logs by the time of their first line, so that records are in their order in a bundle. One that can't be
+// read stays where it is, as does standard input.
+func byTime(files []string) []string {
+	times := map[string]time.Time{}
+	for _, file := range files {
+		times[file] = firstTime(file)
+	}
+	return slices.SortedStableFunc(slices.Values(files), func(a, b string) int { return times[a].Compare(times[b]) })
+}
+
+func firstTime(file string) time.Time {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() { // what is read from a pipe can't be read again
+		return time.Time{}
+	}
+	var first struct{ Time time.Time }
+	for line, err := range evidence.Lines(file, nil) {
+		if err == nil {
+			_ = json.Unmarshal(line.Text, &first) // the verifier reports a line that is none
+		}
+		break
+	}
+	return first.Time
+}
+
+var errNoLogs = fmt.Errorf("which audit log? The key log.audit of the gate's configuration names it; name its rotated files too")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"robotsgate/internal/console"
 	"robotsgate/internal/keyfile"
 )
 
@@ -19,7 +20,7 @@ type Keys struct {
 }
 
 // Run makes a key if the first argument is "new".
-func (k *Keys) Run(s Streams) error {
+func (k *Keys) Run(s console.Streams) error {
 	if len(k.Files) > 0 && k.Files[0] == "new" {
 		return k.create(s, k.Files[1:])
 	}
@@ -41,14 +42,14 @@ func (k *Keys) Run(s Streams) error {
 }
 
 // create makes a key and prints its id.
-func (k *Keys) create(s Streams, files []string) error {
+func (k *Keys) create(s console.Streams, files []string) error {
 	if len(files) != 1 || k.Config != "" || k.Agent != "" || k.Headers {
 		return errors.New("keys new takes one file and no options: robotsgate keys new news-key.pem; a file that is called new is ./new")
 	}
 	key, err := keyfile.Create(files[0])
 	if errors.Is(err, fs.ErrExist) {
-		s.note("%s: there is a file or a link already, which keys new does not overwrite: name another file", files[0])
-		return Exit(1)
+		s.Note("%s: there is a file or a link already, which keys new does not overwrite: name another file", files[0])
+		return console.Exit(1)
 	}
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func (k *Keys) create(s Streams, files []string) error {
 
 // published returns the keys to publish, each once, and the authority of the agent that publishes
 // them; "" if it is not known.
-func (k *Keys) published(s Streams) (keys []*keyfile.Key, authority string, err error) {
+func (k *Keys) published(s console.Streams) (keys []*keyfile.Key, authority string, err error) {
 	var agent keyfile.Agent
 	if k.Agent != "" {
 		if agent.Origin, err = keyfile.ParseAgent(k.Agent); err != nil {
@@ -83,7 +84,7 @@ func (k *Keys) published(s Streams) (keys []*keyfile.Key, authority string, err 
 }
 
 // agent returns the agent of the configuration with an origin; "" chooses the only one.
-func (k *Keys) agent(s Streams, origin string) (keyfile.Agent, error) {
+func (k *Keys) agent(s console.Streams, origin string) (keyfile.Agent, error) {
 	c, err := k.load()
 	if err != nil {
 		return keyfile.Agent{}, err
@@ -116,7 +117,7 @@ func (k *Keys) agent(s Streams, origin string) (keyfile.Agent, error) {
 }
 
 // loadKeys reads key files. It reports the mistakes of all of them.
-func loadKeys(s Streams, files []string) (keys []*keyfile.Key, err error) {
+func loadKeys(s console.Streams, files []string) (keys []*keyfile.Key, err error) {
 	var errs []error
 	for _, file := range files {
 		key, err := keyfile.Load(file)
@@ -127,8 +128,8 @@ func loadKeys(s Streams, files []string) (keys []*keyfile.Key, err error) {
 	return keys, errors.Join(errs...)
 }
 
-func warnExposed(s Streams, file string) {
+func warnExposed(s console.Streams, file string) {
 	if mode, exposed := keyfile.Exposed(file); exposed {
-		s.warn("%s: the group or others may read it (mode %04o): chmod 600 %s", file, mode, file)
+		s.Warn("%s: the group or others may read it (mode %04o): chmod 600 %s", file, mode, file)
 	}
 }

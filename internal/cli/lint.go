@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"robotsgate/internal/console"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
@@ -25,7 +26,7 @@ type Lint struct {
 }
 
 // Run reports the findings, one a line, or prints the corrected file.
-func (l *Lint) Run(ctx context.Context, s Streams) error {
+func (l *Lint) Run(ctx context.Context, s console.Streams) error {
 	cfg, err := l.load()
 	if err != nil {
 		return err
@@ -54,7 +55,7 @@ func (l *Lint) Run(ctx context.Context, s Streams) error {
 		return err
 	}
 	if len(findings) > 0 {
-		return Exit(1)
+		return console.Exit(1)
 	}
 	return nil
 }
@@ -69,20 +70,20 @@ func (l *Lint) check(data []byte) []lint.Finding {
 }
 
 // fix prints the corrected file.
-func (l *Lint) fix(s Streams, data []byte) error {
+func (l *Lint) fix(s console.Streams, data []byte) error {
 	fixed := lint.Fix(data)
 	if _, err := s.Out.Write(fixed); err != nil {
 		return err
 	}
 	if left := len(l.check(fixed)); left > 0 {
-		fmt.Fprintf(s.Err, "robotsgate: %s left to report, see lint without --fix\n", plural(left, "finding"))
-		return Exit(1)
+		fmt.Fprintf(s.Err, "robotsgate: %s left to report, see lint without --fix\n", console.Plural(left, "finding"))
+		return console.Exit(1)
 	}
 	return nil
 }
 
 // print prints the findings as JSON.
-func (l *Lint) print(s Streams, name string, findings []lint.Finding) error {
+func (l *Lint) print(s console.Streams, name string, findings []lint.Finding) error {
 	type row struct {
 		Line int    `json:"line,omitempty"` // 0: the finding is about the whole
 		Text string `json:"text"`
@@ -92,12 +93,12 @@ func (l *Lint) print(s Streams, name string, findings []lint.Finding) error {
 	for _, f := range findings {
 		rows = append(rows, row{f.Line, f.Text, f.Rank.String()})
 	}
-	err := encode(s.Out, struct {
+	err := console.JSON(s.Out, struct {
 		Source   string `json:"source"`
 		Findings []row  `json:"findings"`
 	}{name, rows})
 	if err == nil && len(rows) > 0 {
-		return Exit(1)
+		return console.Exit(1)
 	}
 	return err
 }
@@ -108,7 +109,7 @@ func isURL(source string) bool {
 }
 
 // fetch returns the file and its URL after redirects.
-func (l *Lint) fetch(ctx context.Context, s Streams, cfg *gate.Config) (name string, data []byte, err error) {
+func (l *Lint) fetch(ctx context.Context, s console.Streams, cfg *gate.Config) (name string, data []byte, err error) {
 	t, err := policy.ParseURL(l.Source)
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", l.Source, err)
@@ -151,7 +152,7 @@ func (l *Lint) fetch(ctx context.Context, s Streams, cfg *gate.Config) (name str
 		} else {
 			fmt.Fprintln(s.Out, text)
 		}
-		return "", nil, Exit(1)
+		return "", nil, console.Exit(1)
 	}
 	return "", nil, fmt.Errorf("%s: unreachable, so crawlers may fetch nothing (RFC 9309, 2.3.1.4): %s", escape.Printable(t.String()), why)
 }

@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"log"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"robotsgate/internal/console"
 )
 
 // TestForeignLog starts a gate, and writes to package log, as net/http's Transport does
@@ -46,21 +47,6 @@ func TestForeignLog(t *testing.T) {
 	}
 }
 
-// TestErrorsArePrintable: text from the network can't break or reverse a line of an error or a warning.
-func TestErrorsArePrintable(t *testing.T) {
-	var b strings.Builder
-	s := Streams{Err: &b}
-	if status := s.Status(errors.New("one\u202e\ntwo\x1b[2J\r\n")); status != 2 {
-		t.Errorf("exit status %d", status)
-	}
-	s.warn("%s", "three\n\u2066")
-	s.note("%s", "four\u009b")
-	want := "robotsgate: one\\u202e\nrobotsgate: two\\x1b[2J\nrobotsgate: warning: three\\n\\u2066\nrobotsgate: four\\u009b\n"
-	if got := b.String(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 // logOf returns the log of a gate that serves while do runs.
 func logOf(t *testing.T, level string, do func()) (lines []string) {
 	t.Helper()
@@ -75,7 +61,7 @@ func logOf(t *testing.T, level string, do func()) (lines []string) {
 	ended := make(chan error, 1)
 	go func() {
 		serve := Serve{Configured: Configured{Config: file}}
-		ended <- serve.Run(ctx, Streams{Out: banner, Err: &stderr})
+		ended <- serve.Run(ctx, console.Streams{Out: banner, Err: &stderr})
 		banner.Close()
 	}()
 	said := bufio.NewScanner(stdout)
@@ -100,7 +86,7 @@ func TestForeignLogOfRun(t *testing.T) {
 	log.SetOutput(&foreign)
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	run := Run{Command: []string{"true"}}
-	if err := run.Run(t.Context(), Streams{In: strings.NewReader(""), Out: io.Discard, Err: &stderr}); err != nil {
+	if err := run.Run(t.Context(), console.Streams{In: strings.NewReader(""), Out: io.Discard, Err: &stderr}); err != nil {
 		t.Fatal(err)
 	}
 	log.Print("a foreign line")

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 
+	"robotsgate/internal/console"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -10,7 +12,7 @@ import (
 type Man struct{}
 
 // Run prints the page.
-func (Man) Run(k *kong.Kong, s Streams) error {
+func (Man) Run(k *kong.Kong, s console.Streams) error {
 	page := manPage{Program: manCommandOf(k.Model.Node)}
 	for _, command := range k.Model.Node.Children {
 		if !command.Hidden {

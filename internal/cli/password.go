@@ -10,6 +10,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 	"golang.org/x/term"
 
+	"robotsgate/internal/console"
 	"robotsgate/internal/field"
 	"robotsgate/internal/terminal"
 )
@@ -18,8 +19,8 @@ import (
 type HashPassword struct{}
 
 // Run reads the password from the terminal, or from a line of standard input.
-func (HashPassword) Run(s Streams) error {
-	password, err := s.readPassword("Password: ", "The same again: ")
+func (HashPassword) Run(s console.Streams) error {
+	password, err := readPassword(s, "Password: ", "The same again: ")
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func hashPassword(password string) (string, error) {
 
 // readPassword reads a password, once for each prompt if standard input is a terminal. Otherwise
 // standard input has to be one line.
-func (s Streams) readPassword(prompts ...string) (password string, err error) {
+func readPassword(s console.Streams, prompts ...string) (password string, err error) {
 	file, ok := terminal.File(s.In)
 	if !ok {
 		return readLine(s.In)

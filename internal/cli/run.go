@@ -14,8 +14,12 @@ import (
 	"strings"
 	"syscall"
 
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/config"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
+	"robotsgate/internal/outcomes"
+	"robotsgate/internal/processes"
 	"robotsgate/internal/requestlog"
 	"robotsgate/proxy"
 )
@@ -32,7 +36,7 @@ type Run struct {
 
 // Run starts a gate on free loopback ports, runs the command with the variables that lead
 // to the gate, and returns the command's exit status.
-func (r *Run) Run(ctx context.Context, s Streams) error {
+func (r *Run) Run(ctx context.Context, s console.Streams) error {
 	command, err := r.command("run")
 	if err != nil {
 		return err
@@ -44,11 +48,11 @@ func (r *Run) Run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	s = s.inFormat(c)
+	s = inFormat(s, c)
 	if err := r.adapt(c, os.Getenv); err != nil {
-		return s.reported(err)
+		return s.Reported(err)
 	}
-	return s.reported(r.behind(ctx, s, c, command, nil))
+	return s.Reported(r.behind(ctx, s, c, command, nil))
 }
 
 // command returns the command without the -- before it. A misspelt option of run or demo, which kong
@@ -66,15 +70,15 @@ func (r *Run) command(name string) ([]string, error) {
 }
 
 // behind runs a command behind a gate with the configuration c. Wrap is for [gate.Options].
-func (r *Run) behind(ctx context.Context, s Streams, c *gate.Config, command []string, wrap func(proxy.Upstream) proxy.Upstream) error {
+func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, command []string, wrap func(proxy.Upstream) proxy.Upstream) error {
 	for _, w := range c.Warnings() {
-		s.warn("%s", w)
+		s.Warn("%s", w)
 	}
-	requests := newCounter("host", hostOf)
-	ends := &outcomes{redact: c.Log.Audit.RedactQuery}
+	requests := outcomes.NewCounter("host", outcomes.Host)
+	ends := &outcomes.Failures{Redact: c.Log.Audit.RedactQuery}
 	observe := func(x *proxy.Record) {
-		requests.count(x)
-		ends.add(x)
+		requests.Count(x)
+		ends.Add(x)
 	}
 	screen := requestlog.NewScreen(s.Err, nil, "robotsgate: ", os.Getenv)
 	o := gate.Options{
@@ -92,34 +96,34 @@ func (r *Run) behind(ctx context.Context, s Streams, c *gate.Config, command []s
 	if err != nil {
 		return err
 	}
-	s.note("%s", requests.summary(false))
+	s.Note("%s", requests.Summary(false))
 	var lines []string
 	if !r.Quiet {
-		lines = ends.failed()
+		lines = ends.Failed()
 	}
 	if !r.Quiet && r.choose(c, screen != nil) == requestlog.None { // else they have lines already
-		lines = append(ends.refusals(), lines...)
+		lines = append(ends.Refused(), lines...)
 	}
 	for _, line := range lines {
-		s.note("%s", line)
+		s.Note("%s", line)
 	}
-	if requests.none() {
+	if requests.None() {
 		for _, line := range causes {
-			s.note("%s", line)
+			s.Note("%s", line)
 		}
 		if r.RequireRequests && status == 0 {
-			return Exit(125)
+			return console.Exit(125)
 		}
 	}
 	if status != 0 {
-		return Exit(status)
+		return console.Exit(status)
 	}
 	return nil
 }
 
 // beside runs a command with the variables that lead to a gate, and returns its exit status and why it
 // may have sent no request.
-func beside(ctx context.Context, s Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error) {
+func beside(ctx context.Context, s console.Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error) {
 	g, err := gate.New(c, o)
 	if err != nil {
 		return 0, nil, err
@@ -129,7 +133,7 @@ func beside(ctx context.Context, s Streams, c *gate.Config, o gate.Options, comm
 	if err := errors.Join(err, stop()); err != nil {
 		return 0, nil, err
 	}
-	return status, noRequests(seen, status), nil
+	return status, processes.NoRequests(seen, status), nil
 }
 
 // serving runs a gate until the returned function is called, which returns the gate's error.
@@ -144,9 +148,11 @@ func serving(ctx context.Context, g *gate.Gate) (stop func() error) {
 }
 
 // commandVars returns the variables for a command behind a gate of run.
-func commandVars(g *gate.Gate) variables {
-	vars := clientVars("http://"+g.Address(), g.ClientFiles())
-	return append(vars, variable{"ROBOTSGATE_ADMIN", "http://" + g.AdminAddress()}, variable{"ROBOTSGATE_SPKI", spki(g)})
+func commandVars(g *gate.Gate) clientenv.Variables {
+	vars := clientenv.For("http://"+g.Address(), g.ClientFiles())
+	return append(vars,
+		clientenv.Variable{Name: "ROBOTSGATE_ADMIN", Value: "http://" + g.AdminAddress()},
+		clientenv.Variable{Name: "ROBOTSGATE_SPKI", Value: spki(g)})
 }
 
 // spki returns the SHA-256 of the CA's public key, by which Chromium can trust it.
@@ -201,10 +207,10 @@ func trustParent(c *gate.Config, file string) error {
 
 // execute runs the command and returns its exit status, as a shell does, and the processes that were
 // seen of it.
-func execute(command []string, vars variables, s Streams) (status int, seen processes, err error) {
+func execute(command []string, vars clientenv.Variables, s console.Streams) (status int, seen processes.Seen, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
-	cmd.Env = append(os.Environ(), vars.environ()...)
+	cmd.Env = append(os.Environ(), vars.Environ()...)
 	// A terminal sends SIGINT to the command, too. It decides what to do, and this process
 	// ends when the command does. Other signals are passed on.
 	signals := make(chan os.Signal, 4)
@@ -214,7 +220,7 @@ func execute(command []string, vars variables, s Streams) (status int, seen proc
 		close(signals)
 	}()
 	if err := cmd.Start(); err != nil {
-		return 0, seen, s.notStarted(command[0], err)
+		return 0, seen, notStarted(s, command[0], err)
 	}
 	go func() {
 		for sig := range signals {
@@ -223,7 +229,7 @@ func execute(command []string, vars variables, s Streams) (status int, seen proc
 			}
 		}
 	}()
-	processesSeen := watchProcesses(cmd.Process.Pid)
+	processesSeen := processes.Watch(cmd.Process.Pid)
 	err = cmd.Wait()
 	seen = processesSeen()
 	exit, ok := errors.AsType[*exec.ExitError](err)
@@ -240,7 +246,7 @@ func execute(command []string, vars variables, s Streams) (status int, seen proc
 }
 
 // notStarted prints why a command can't be run, and returns a shell's exit status for it.
-func (s Streams) notStarted(name string, err error) Exit {
+func notStarted(s console.Streams, name string, err error) console.Exit {
 	info, statErr := os.Stat(name)
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):

@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/confine"
+	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
 )
@@ -47,7 +49,7 @@ func (x *Confinement) options() (o confine.Options, err error) {
 
 // confined runs a command where a gate is the only network, and returns its exit status and why it may
 // have sent no request.
-func (r *Run) confined(ctx context.Context, s Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error) {
+func (r *Run) confined(ctx context.Context, s console.Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error) {
 	options, err := r.options()
 	if err != nil {
 		return 0, nil, err
@@ -65,31 +67,31 @@ func (r *Run) confined(ctx context.Context, s Streams, c *gate.Config, o gate.Op
 		}, nil
 	})
 	if exec, ok := errors.AsType[*exec.Error](err); ok {
-		return 0, nil, s.notStarted(command[0], exec.Err)
+		return 0, nil, notStarted(s, command[0], exec.Err)
 	}
 	if step, ok := errors.AsType[*confine.StepError](err); ok {
 		s.Status(step)
-		return 0, nil, Exit(125)
+		return 0, nil, console.Exit(125)
 	}
 	return status, []string{"no request came through the gate, which is the only network of the command; connections to ports that --ports does not name are refused"}, err
 }
 
 // confinedVars returns the environment of a confined command: environ with the variables for a command.
 // The status page is out of its reach, and what it may reach without the gate needs no proxy.
-func confinedVars(vars variables, environ []string, reach []confine.Reach) []string {
+func confinedVars(vars clientenv.Variables, environ []string, reach []confine.Reach) []string {
 	environ = slices.DeleteFunc(slices.Clone(environ), func(v string) bool { return strings.HasPrefix(v, "ROBOTSGATE_ADMIN=") })
 	for _, v := range vars {
-		switch v.name {
+		switch v.Name {
 		case "ROBOTSGATE_ADMIN":
 			continue
 		case "no_proxy", "NO_PROXY":
 			for _, r := range reach {
 				if r.Host != "" {
-					v.value += "," + r.Host
+					v.Value += "," + r.Host
 				}
 			}
 		}
-		environ = append(environ, v.name+"="+v.value)
+		environ = append(environ, v.Name+"="+v.Value)
 	}
 	// Each name once, with its last value, as a command of exec has it: many clients take the first of two.
 	return (&exec.Cmd{Env: environ}).Environ()

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"syscall"
 
+	"robotsgate/internal/clientenv"
+	"robotsgate/internal/console"
 	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
+	"robotsgate/internal/outcomes"
 	"robotsgate/internal/requestlog"
 	"robotsgate/internal/terminal"
 	"robotsgate/policy"
@@ -24,33 +27,33 @@ type Serve struct {
 }
 
 // Run serves. SIGTERM and SIGINT let requests finish; a second signal ends at once.
-func (s *Serve) Run(ctx context.Context, io Streams) error {
+func (s *Serve) Run(ctx context.Context, io console.Streams) error {
 	file := gate.Watch(s.Config) // before the file is read, so that no change is missed
 	c, err := s.load()
 	if err != nil {
 		return err
 	}
-	io = io.inFormat(c)
-	return io.reported(s.serve(ctx, io, c, file))
+	io = inFormat(io, c)
+	return io.Reported(s.serve(ctx, io, c, file))
 }
 
-func (s *Serve) serve(ctx context.Context, io Streams, c *gate.Config, file *gate.WatchedFile) error {
+func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, file *gate.WatchedFile) error {
 	_, interactive := terminal.File(io.Out)
 	line := terminal.NewStatusLine(io.Err, os.Getenv)
-	if io.log != nil {
+	if io.Log != nil {
 		line = nil // it would be no JSON
 	}
 	screen := requestlog.NewScreen(io.Err, line, "", os.Getenv)
 	io.Out, io.Err = line.Above(io.Out), line.Above(io.Err)
 	for _, w := range c.Warnings() {
-		io.warn("%s", w)
+		io.Warn("%s", w)
 	}
 	// Before anything is printed: a script that waits for the output may signal at once.
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
-	requests := newCounter("origin", originOf)
-	observe := requests.count
+	requests := outcomes.NewCounter("origin", outcomes.Origin)
+	observe := requests.Count
 	if line == nil {
 		observe = nil
 	}
@@ -67,11 +70,11 @@ func (s *Serve) serve(ctx context.Context, io Streams, c *gate.Config, file *gat
 		banner = io.Err                // stdout is for records
 		signal.Ignore(syscall.SIGPIPE) // if the reader of stdout ends, records are lost and the gate goes on
 	}
-	paste := clientVars(proxyURL(dialable(g.Address()), c), g.ClientFiles()).line()
+	paste := clientenv.For(proxyURL(clientenv.Dialable(g.Address()), c), g.ClientFiles()).Line()
 	if program, err := os.Executable(); err == nil && interactive && s.Listen == "" {
 		paste = cmp.Or(envCommand(program, s.Config, c), paste) // the full line fills a screen
 	}
-	if banner == io.Err && io.log != nil {
+	if banner == io.Err && io.Log != nil {
 		banner = noteWriter{io}
 	}
 	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.Address())
@@ -86,15 +89,15 @@ func (s *Serve) serve(ctx context.Context, io Streams, c *gate.Config, file *gat
 		fmt.Fprintln(banner, "Mode: report. Requests that would be denied are marked and logged, and sent on.")
 	}
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", paste)
-	defer line.Follow(func() string { return requests.summary(true) }, true)()
+	defer line.Follow(func() string { return requests.Summary(true) }, true)()
 	return g.Run(ctx)
 }
 
 // A noteWriter prints each text that is written as a note, without its end of line.
-type noteWriter struct{ Streams }
+type noteWriter struct{ console.Streams }
 
 func (w noteWriter) Write(text []byte) (int, error) {
-	w.note("%s", strings.TrimSpace(string(text)))
+	w.Note("%s", strings.TrimSpace(string(text)))
 	return len(text), nil
 }
 
@@ -116,4 +119,29 @@ func (s *Serve) load() (*gate.Config, error) {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
 	return c, nil
+}
+
+// RequestLines are the options of serve and run for lines about requests.
+type RequestLines struct {
+	Verbose bool `xor:"lines" help:"Show a line for every request, not only for those refused."`
+	Quiet   bool `xor:"lines" help:"Show no lines about requests."`
+}
+
+// on returns which requests get a line on a screen, which may be nil, by a configuration.
+func (o RequestLines) on(screen *requestlog.Screen) func(*gate.Config) requestlog.Requests {
+	return func(c *gate.Config) requestlog.Requests { return o.choose(c, screen != nil) }
+}
+
+// choose returns which requests get a line. An option precedes log.requests. Without both, a
+// terminal shows the refused ones.
+func (o RequestLines) choose(c *gate.Config, onTerminal bool) requestlog.Requests {
+	switch {
+	case o.Quiet:
+		return requestlog.None
+	case o.Verbose:
+		return requestlog.All
+	case onTerminal && !c.Has("log.requests"):
+		return requestlog.Refused
+	}
+	return c.Log.Requests
 }

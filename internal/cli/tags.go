@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/internal/console"
 	"robotsgate/policy/robotstag"
 )
 
@@ -21,12 +22,12 @@ type Tags struct {
 }
 
 // Run prints the rules, one a line.
-func (t *Tags) Run(s Streams) error {
+func (t *Tags) Run(s console.Streams) error {
 	if t.Batch {
 		if len(t.Header) > 0 || t.HTML != "" || len(t.Token) > 0 {
 			return errors.New("--batch excludes --header, --html and --token: with it each line of standard input has all that is needed")
 		}
-		return batch(s, tagsLine)
+		return console.Batch(s, tagsLine)
 	}
 	if len(t.Header) == 0 && t.HTML == "" {
 		return errors.New("which tags? robotsgate tags --header 'X-Robots-Tag: noindex', or --html page.html")
@@ -52,7 +53,7 @@ func (t *Tags) Run(s Streams) error {
 		return fmt.Errorf("%s: %w", t.HTML, err)
 	}
 	if t.JSON {
-		return encode(s.Out, a)
+		return console.JSON(s.Out, a)
 	}
 	return printReport(s.Out, "tags", struct {
 		tagsAnswer
@@ -92,7 +93,7 @@ type tagDetail struct {
 
 func tagsLine(line []byte) (any, error) {
 	var q tagsQuestion
-	if err := question(line, &q); err != nil {
+	if err := console.Question(line, &q); err != nil {
 		return nil, err
 	}
 	// html_b64 has precedence, unless it is empty: programs may write empty members.

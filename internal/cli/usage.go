@@ -11,9 +11,11 @@ import (
 	"strings"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
+	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/usage"
 )
 
@@ -33,7 +35,7 @@ type Usage struct {
 }
 
 // Run reads what there is about the URL, and prints the preferences.
-func (u *Usage) Run(ctx context.Context, s Streams) error {
+func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 	if u.Batch {
 		return u.batch(s)
 	}
@@ -59,11 +61,11 @@ func (u *Usage) Run(ctx context.Context, s Streams) error {
 		return err
 	}
 	for _, mistake := range read.unread() {
-		s.note("%s", mistake)
+		s.Note("%s", mistake)
 	}
 	a := read.answer()
 	if u.JSON {
-		err = encode(s.Out, a)
+		err = console.JSON(s.Out, a)
 	} else {
 		err = printReport(s.Out, "usage", a)
 	}
@@ -81,7 +83,7 @@ func (u *Usage) local() bool {
 }
 
 // given returns the reading of the files and header lines that options name.
-func (u *Usage) given(s Streams, cfg *gate.Config, crawler *policy.Crawler) (r usageReading, err error) {
+func (u *Usage) given(s console.Streams, cfg *gate.Config, crawler *policy.Crawler) (r usageReading, err error) {
 	ins := 0
 	for _, file := range []string{u.Robots, u.HTML, u.TDMRep} {
 		if file == "-" {
@@ -112,7 +114,7 @@ func (u *Usage) given(s Streams, cfg *gate.Config, crawler *policy.Crawler) (r u
 			return r, err
 		}
 		if r.decision = rules.Judge(http.StatusOK, body, target, r.tokens); !r.decision.Allow {
-			s.note("%s denies this URL, so it states no preference for it: preferences are about what may be fetched", u.Robots)
+			s.Note("%s denies this URL, so it states no preference for it: preferences are about what may be fetched", u.Robots)
 		}
 	}
 	if u.HTML != "" {
@@ -130,7 +132,7 @@ func (u *Usage) given(s Streams, cfg *gate.Config, crawler *policy.Crawler) (r u
 			return r, err
 		}
 		if r.tdmrep, err = parseTDMRep(text, rules.MaxBytes); err != nil {
-			s.note("%s states nothing: %v", u.TDMRep, err)
+			s.Note("%s states nothing: %v", u.TDMRep, err)
 		}
 	}
 	return r, nil
@@ -218,24 +220,72 @@ func (r *usageReading) answer() usageAnswer {
 	return a
 }
 
-// usageText returns a preference in words: "train-ai=n from content-usage, line 4 of robots.txt".
-func usageText(p usage.Detail) string {
-	return p.Use + "=" + p.Value + " from " + string(p.Source) + ", " + place(p.In, p.Line)
+// A usageQuestion is one line of usage --batch. Members that are missing or empty stand for nothing,
+// except that an empty page is a page.
+type usageQuestion struct {
+	URL       *string    `json:"url"`
+	Token     string     `json:"product_token"`
+	Agent     string     `json:"user_agent"`
+	Robots    *string    `json:"robots"`
+	RobotsB64 []byte     `json:"robots_b64"`
+	Headers   [][]string `json:"headers"` // of the response: pairs of name and value
+	HTML      *string    `json:"html"`
+	HTMLB64   []byte     `json:"html_b64"`
+	TDMRep    *string    `json:"tdmrep"`
 }
 
-// place returns where a preference or a licence was read, in words.
-func place(in usage.Place, line int) string {
-	switch {
-	case line > 0:
-		return fmt.Sprintf("line %d of robots.txt", line)
-	case in == usage.InRobots:
-		return "in robots.txt"
-	case in == usage.InHeader:
-		return "in the response's header"
-	case in == usage.InMeta:
-		return "in the page's head"
-	case in == usage.InWellKnown:
-		return "in tdmrep.json"
+// batch answers line by line, by the section robots of the configuration.
+func (u *Usage) batch(s console.Streams) error {
+	if u.URL != "" || u.local() || u.Crawler != "" || u.Agent != "" || len(u.Token) > 0 {
+		return errors.New("--batch excludes URL, --agent, --token, --crawler, --robots, --header, --html and --tdmrep: with it each line of standard input has all that is needed")
 	}
-	return string(in)
+	cfg, err := u.load()
+	if err != nil {
+		return err
+	}
+	rules := cfg.Robots.Robots
+	rules.Readings = policy.Literal // as check --batch
+	return console.Batch(s, func(line []byte) (any, error) { return usageLineOf(&rules, line) })
+}
+
+func usageLineOf(rules *policy.Robots, line []byte) (any, error) {
+	var q usageQuestion
+	if err := console.Question(line, &q); err != nil {
+		return nil, err
+	}
+	if q.URL == nil {
+		return nil, errors.New(`"url" is missing`)
+	}
+	r := usageReading{path: robotstxt.PathOf(*q.URL), header: http.Header{}}
+	for i, pair := range q.Headers {
+		if len(pair) != 2 {
+			return nil, fmt.Errorf(`"headers" has %d texts in place %d, not a name and a value`, len(pair), i+1)
+		}
+		r.header.Add(strings.TrimSpace(pair[0]), strings.Trim(pair[1], " \t"))
+	}
+	if q.Token != "" {
+		r.tokens = []string{q.Token}
+	} else if token := policy.ProductToken(q.Agent); token != "" {
+		r.tokens = []string{token}
+	}
+	body := q.RobotsB64 // has precedence over text beside it
+	if len(body) == 0 && q.Robots != nil {
+		body = []byte(*q.Robots)
+	}
+	if body != nil {
+		r.decision = rules.Judge(http.StatusOK, body, policy.Target{Path: r.path}, r.tokens)
+	}
+	page := q.HTMLB64
+	if len(page) == 0 && q.HTML != nil {
+		page = []byte(*q.HTML)
+	}
+	if page != nil {
+		if err := r.readPage(bytes.NewReader(page), 0); err != nil {
+			return nil, err
+		}
+	}
+	if q.TDMRep != nil {
+		r.tdmrep, _ = parseTDMRep([]byte(*q.TDMRep), rules.MaxBytes) // after an error it states nothing
+	}
+	return r.answer(), nil
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -15,7 +16,7 @@ import (
 
 // fetched asks the origin for its robots.txt and its tdmrep.json and, if the crawler may fetch it, for
 // the page.
-func (u *Usage) fetched(ctx context.Context, s Streams, cfg *gate.Config, crawler *policy.Crawler) (r usageReading, err error) {
+func (u *Usage) fetched(ctx context.Context, s console.Streams, cfg *gate.Config, crawler *policy.Crawler) (r usageReading, err error) {
 	target, err := policy.ReadURL(u.URL)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", u.URL, err)
@@ -42,7 +43,7 @@ func (u *Usage) fetched(ctx context.Context, s Streams, cfg *gate.Config, crawle
 		r.failed = fmt.Errorf("the page was not fetched: robots.txt is unreachable: %s", d.Robots.Snapshot.Error)
 		return r, nil
 	case !d.Allow:
-		s.note("the page was not fetched: robots.txt denies it")
+		s.Note("the page was not fetched: robots.txt denies it")
 		return r, nil
 	}
 	if err := u.fetchPage(ctx, upstream, target, cfg, &r); err != nil {
@@ -50,13 +51,13 @@ func (u *Usage) fetched(ctx context.Context, s Streams, cfg *gate.Config, crawle
 	}
 	switch location := r.header.Get("Location"); {
 	case location != "":
-		s.note("the response redirects to %s; ask for the preferences of that URL too", location)
+		s.Note("the response redirects to %s; ask for the preferences of that URL too", location)
 	case r.status >= 400:
 		advice := ""
 		if u.Agent == "" {
 			advice = "; some origins want a User-Agent: send one with --agent"
 		}
-		s.note("the response has status %d, so it may not be the page%s", r.status, advice)
+		s.Note("the response has status %d, so it may not be the page%s", r.status, advice)
 	}
 	return r, nil
 }

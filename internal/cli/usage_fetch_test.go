@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"robotsgate/internal/console"
 )
 
 // TestUsageReadsAsTheGate: usage reads the page of those responses of which the gate does.
@@ -29,7 +31,7 @@ func TestUsageReadsAsTheGate(t *testing.T) {
 			io.WriteString(rw, `<meta name="robots" content="noai">`)
 		}))
 		var out bytes.Buffer
-		err := (&Usage{JSON: true, URL: origin.URL + "/page"}).Run(t.Context(), Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard})
+		err := (&Usage{JSON: true, URL: origin.URL + "/page"}).Run(t.Context(), console.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard})
 		if err != nil || !strings.Contains(out.String(), c.want) {
 			t.Errorf("%q: got %s, %v, want %s", c.types, out.String(), err, c.want)
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"robotsgate/internal/console"
 )
 
 // FuzzUsageBatch: every line has one answer. It is an error, or the values are those of the statements:
@@ -22,7 +24,7 @@ func FuzzUsageBatch(f *testing.F) {
 			t.Skip()
 		}
 		var out bytes.Buffer
-		err := (&Usage{Batch: true}).Run(t.Context(), Streams{In: bytes.NewReader(line), Out: &out})
+		err := (&Usage{Batch: true}).Run(t.Context(), console.Streams{In: bytes.NewReader(line), Out: &out})
 		var a struct {
 			usageAnswer
 			Error string `json:"error"`

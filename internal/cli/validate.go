@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 )
 
@@ -28,7 +29,7 @@ type validation struct {
 }
 
 // Run reports every mistake with its line. It fails if there is any.
-func (v *Validate) Run(s Streams) error {
+func (v *Validate) Run(s console.Streams) error {
 	file := cmp.Or(v.File, v.Config)
 	if file == "" {
 		return fmt.Errorf("which file? robotsgate validate config.yaml")
@@ -44,14 +45,14 @@ func (v *Validate) Run(s Streams) error {
 		return err
 	}
 	for _, w := range c.Warnings() {
-		s.warn("%s", w)
+		s.Warn("%s", w)
 	}
 	fmt.Fprintf(s.Out, "%s is valid\n", file)
 	return nil
 }
 
 // check reads a configuration and the files that it names.
-func (v *Validate) check(file string, s Streams) (c *gate.Config, err error) {
+func (v *Validate) check(file string, s console.Streams) (c *gate.Config, err error) {
 	if file == "-" {
 		c, err = gate.ReadConfig(stdin, s.In, os.LookupEnv)
 	} else {
@@ -70,7 +71,7 @@ func (v *Validate) check(file string, s Streams) (c *gate.Config, err error) {
 }
 
 // print prints the result as JSON.
-func (v *Validate) print(s Streams, file string, c *gate.Config, err error) error {
+func (v *Validate) print(s console.Streams, file string, c *gate.Config, err error) error {
 	r := validation{File: file, Valid: err == nil, Mistakes: []config.Mistake{}, Warnings: []config.Mistake{}}
 	if mistakes, ok := errors.AsType[config.Errors](err); ok {
 		r.Mistakes = mistakes
@@ -80,11 +81,11 @@ func (v *Validate) print(s Streams, file string, c *gate.Config, err error) erro
 	if c != nil {
 		r.Warnings = append(r.Warnings, c.Warnings()...)
 	}
-	if err := encode(s.Out, r); err != nil {
+	if err := console.JSON(s.Out, r); err != nil {
 		return err
 	}
 	if err != nil {
-		return Exit(2)
+		return console.Exit(2)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"robotsgate/internal/console"
 )
 
 // Version prints what is running.
@@ -12,9 +14,9 @@ type Version struct {
 }
 
 // Run prints it.
-func (v Version) Run(s Streams) error {
+func (v Version) Run(s console.Streams) error {
 	if v.JSON {
-		return encode(s.Out, map[string]string{"version": version(), "commit": commit(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
+		return console.JSON(s.Out, map[string]string{"version": version(), "commit": commit(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
 	}
 	_, err := fmt.Fprintln(s.Out, versionLine())
 	return err

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"robotsgate/internal/cli"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gatetest"
 )
 
@@ -85,7 +86,7 @@ func TestRobotsByUserAgent(t *testing.T) {
 	}
 
 	var out bytes.Buffer
-	streams := cli.Streams{In: strings.NewReader(""), Out: &out, Err: &out}
+	streams := console.Streams{In: strings.NewReader(""), Out: &out, Err: &out}
 	configured := cli.Configured{Config: config}
 	if err := (&cli.Audit{Configured: configured, Replay: true, File: []string{log}}).Run(t.Context(), streams); err != nil || !strings.Contains(out.String(), ": 32 records the same, 0 differences, evidence gone: 0,") {
 		t.Errorf("the replay: %v\n%s", err, out.String())

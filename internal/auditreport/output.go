@@ -1,0 +1,78 @@
+package auditreport
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
+	"robotsgate/internal/escape"
+)
+
+// outputs has a template for each report for people.
+//
+//go:embed output/*.txt
+var outputs embed.FS
+
+var templates = console.Templates(outputs, "output/*.txt", template.FuncMap{
+	"table":   table,
+	"stated":  statedTable,
+	"firstOf": firstOf,
+	"yaml":    yamlList,
+})
+
+// printReport prints a report with the template of a name.
+func printReport(w io.Writer, name string, report any) error {
+	return templates.ExecuteTemplate(w, name+".txt", report)
+}
+
+// statedTable returns the counts of usage preferences, after an empty line; nothing if there are none.
+func statedTable(rows []audit.Stated, total int, estimated bool) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	all := make([]audit.Named, 0, len(rows))
+	for _, r := range rows {
+		all = append(all, r.Named)
+	}
+	var b strings.Builder
+	lines := strings.Split(strings.TrimSuffix(table(firstOf("by usage preference", all, total, estimated), all), "\n"), "\n")
+	fmt.Fprintf(&b, "%s\n%s %9s\n", lines[0], lines[1], "origins")
+	for i, r := range rows {
+		fmt.Fprintf(&b, "%s %9d\n", lines[2+i], r.Origins)
+	}
+	return b.String()
+}
+
+// firstOf returns the title of a table with the first rows of a total, which are estimated if there are
+// too many to count.
+func firstOf(title string, rows []audit.Named, total int, estimated bool) string {
+	switch {
+	case estimated:
+		return fmt.Sprintf("%s (the first %d; of more than can be counted, so these are estimates)", title, len(rows))
+	case total > len(rows):
+		return fmt.Sprintf("%s (the first %d of %d)", title, len(rows), total)
+	}
+	return title
+}
+
+// table returns counts by name, after an empty line; nothing if there are none.
+func table(title string, rows []audit.Named) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	const widest = 60
+	width := len(title)
+	for _, r := range rows {
+		width = max(width, min(2+len(escape.Printable(r.Name)), widest))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%-*s %9s %9s %9s %9s\n", width, title, "requests", "allowed", "denied", "reported")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%-*s %9d %9d %9d %9d\n", width, "  "+escape.Printable(r.Name), r.Requests, r.Allowed, r.Denied, r.Reported)
+	}
+	return b.String()
+}

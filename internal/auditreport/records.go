@@ -1,0 +1,132 @@
+package auditreport
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
+	"robotsgate/policy"
+)
+
+// A recordPrinter prints records one by one.
+type recordPrinter struct {
+	out   *bufio.Writer // keeps its first error
+	json  bool          // as they stand in the log
+	story bool          // all that a record says, in words
+	found int
+}
+
+func (p *recordPrinter) print(l *audit.Line) error {
+	p.found++
+	if p.json {
+		_, err := fmt.Fprintf(p.out, "%s\n", l.Printable())
+		return err
+	}
+	name := "record"
+	if p.story {
+		if name = "story"; p.found > 1 {
+			fmt.Fprintln(p.out)
+		}
+	}
+	return printReport(p.out, name, recordText{l.Record, l.At()})
+}
+
+// A recordText is a record for people.
+type recordText struct {
+	*audit.Record
+	At string // file and line
+}
+
+// Address returns the URL that the client asked for.
+func (r recordText) Address() string {
+	if r.URL != "" {
+		return r.URL
+	}
+	return r.Origin + r.Path
+}
+
+// Passthrough reports whether the request was for a tunnel that is not intercepted.
+func (r recordText) Passthrough() bool { return r.Tunnel && r.Path == "" && r.Origin != "" }
+
+// Took returns the time that the request took.
+func (r recordText) Took() time.Duration {
+	return seconds(r.Duration).Round(10 * time.Microsecond)
+}
+
+// Waited returns how long the request has waited for its turn.
+func (r recordText) Waited() time.Duration { return seconds(r.Paced.Held).Round(time.Millisecond) }
+
+// Old returns the age of the robots.txt that decided.
+func (r recordText) Old() time.Duration { return seconds(float64(r.Robots.Age)) }
+
+// seconds returns a number of a record as a duration, within the bounds of that.
+func seconds(n float64) time.Duration {
+	return time.Duration(min(max(n, 0), 1e9) * float64(time.Second))
+}
+
+// Outcome returns in a word or two what became of the request, as the lines of serve do.
+func (r recordText) Outcome() string {
+	switch {
+	case r.Reported():
+		return "would be denied"
+	case r.Refused != "" || r.Decision == "deny":
+		return "refused"
+	case r.Status == 0:
+		return "no answer"
+	}
+	return strconv.Itoa(r.Status)
+}
+
+// Cause returns why the request was refused or has failed; empty if neither is the case.
+func (r recordText) Cause() string {
+	switch {
+	case r.Decision != "deny" || r.Refused != "":
+		return cmp.Or(r.Error, string(r.Refused))
+	case r.Rule != "":
+		return fmt.Sprintf("robots.txt line %d: %s", r.Line, r.Rule)
+	case r.Note != "":
+		return "operator's override: " + r.Note
+	case r.Reason == policy.IsUnreachable:
+		return "robots.txt is unreachable"
+	case r.Reason == policy.ByUsage && r.Reserved != nil:
+		return "reserved: " + console.Usage(*r.Reserved)
+	case r.Reason == policy.ByUsage:
+		return "the page's head was not read whole"
+	case r.Reason == policy.TooComplex:
+		return "robots.txt takes too many steps for this URL"
+	}
+	return string(r.Reason)
+}
+
+// List prints the records that the filter selects.
+func List(s console.Streams, a Options) error {
+	s, out, _ := buffered(s)
+	p := &recordPrinter{out: out, json: a.JSON, story: a.Filter.ID != ""}
+	var printErr error
+	var invalid invalidLines
+	readErr := a.lines(s, nil, console.NewProgress(nil), func(l *audit.Line) {
+		invalid.add(l)
+		if l.Record != nil && printErr == nil {
+			printErr = p.print(l)
+		}
+		if l.File == "-" { // a pipe may go on for hours
+			_ = out.Flush()
+		}
+	})
+	invalid.warn(s)
+	if err := cmp.Or(printErr, out.Flush(), readErr); err != nil {
+		return err
+	}
+	switch {
+	case p.found == 0 && a.Filter.ID == "":
+		s.Note("no record fits the options")
+	case p.found == 0:
+		s.Note("no record with the id %s is selected: name the rotated files of the log too, and leave out other options that select records", a.Filter.ID)
+		return console.Exit(1)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package auditreport
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
+	"robotsgate/internal/datadir"
+	"robotsgate/internal/escape"
+	"robotsgate/internal/gate"
+	"robotsgate/internal/replay"
+	"robotsgate/internal/store"
+)
+
+// A replayReport decides records again, from the evidence that is kept.
+type replayReport struct {
+	replayer *replay.Replayer
+	reader   *store.Reader
+	s        console.Streams
+	dir      string // data_dir
+	gate     string // that data_dir is of; empty: not known
+	config   string // the file of -c
+	filtered bool   // options select records
+	quiet    bool
+
+	counts      map[replay.Outcome]int
+	foreign     int // records of other gates without their evidence
+	examples    map[replay.Outcome]string
+	differences []string // for JSON
+	noRecord    int
+}
+
+func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayReport, error) {
+	reader, dir, err := datadir.Snapshots(c, a.Config)
+	if errors.Is(err, datadir.ErrNoSnapshots) {
+		s.Status(err)
+		return nil, console.Exit(1) // as for other evidence that is gone
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := replay.New(datadir.Evidence{Reader: reader, Dir: dir}, datadir.Settings)
+	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
+	return &replayReport{
+		replayer: r, reader: reader, s: s, dir: dir, gate: id, config: a.Config, filtered: a.Filtered, quiet: a.JSON,
+		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}, differences: []string{},
+	}, nil
+}
+
+func (a *replayReport) Line(l *audit.Line) {
+	if l.Record == nil {
+		a.noRecord++
+		return
+	}
+	o, why := a.replayer.Replay(l.Record)
+	a.counts[o]++
+	if g := l.Record.Gate; o.Gone() && g != "" && a.gate != "" && g != a.gate {
+		a.foreign++
+	}
+	text := escape.Printable(fmt.Sprintf("%s: %s: %s", l.At(), l.Record.ID, why))
+	switch {
+	case o == replay.Different && a.quiet:
+		const most = 10_000
+		if len(a.differences) < most {
+			a.differences = append(a.differences, text)
+		}
+	case o == replay.Different:
+		fmt.Fprintln(a.s.Out, text)
+	case (o.Gone() || o.Changed()) && a.examples[o] == "":
+		a.examples[o] = text
+	}
+}
+
+// A replayResult is the result of a replayReport.
+type replayResult struct {
+	Counts      map[string]int `json:"counts"` // by outcome
+	Differences []string       `json:"differences"`
+	Invalid     int            `json:"invalid"` // lines without a record
+	Gone        int            `json:"-"`
+	Changed     int            `json:"-"`
+	Examples    []string       `json:"-"` // of evidence that is gone or changed
+}
+
+func (a *replayReport) result() (string, any, bool) {
+	a.reader.Close()
+	r := replayResult{Counts: map[string]int{}, Differences: a.differences, Invalid: a.noRecord}
+	for _, o := range replay.Outcomes {
+		n := a.counts[o]
+		r.Counts[strings.ReplaceAll(string(o), " ", "_")] = n
+		switch {
+		case o.Gone():
+			r.Gone += n
+		case o.Changed():
+			r.Changed += n
+		}
+		if first := a.examples[o]; first != "" {
+			r.Examples = append(r.Examples, fmt.Sprintf("%s: %d, first %s", o, n, first))
+		}
+	}
+	if a.foreign > 0 {
+		a.s.Note("of the records without their evidence, %d are of other gates than %s, which has this data_dir: replay each gate's records with --gate and its -c", a.foreign, a.gate)
+	}
+	checked := a.counts[replay.Same] + a.counts[replay.Different] + r.Changed
+	switch {
+	case checked == 0 && r.Gone > 0:
+		a.s.Warn("nothing could be checked: %s", a.needed())
+		return "replay", r, true
+	case len(a.counts) == 0 && a.filtered:
+		a.s.Warn("nothing could be checked: no record fits the options")
+		return "replay", r, true
+	}
+	return "replay", r, a.counts[replay.Different] > 0 || r.Changed > 0
+}
+
+// needed says what a replay needs that could not check any record.
+func (a *replayReport) needed() string {
+	switch {
+	case a.counts[replay.NoConfiguration]+a.counts[replay.NoSnapshot]+a.counts[replay.NotInForce] == 0:
+		return "the records are without the values of their queries, as log.redact_query asks for"
+	case a.config == "":
+		return a.dir + " is not the data_dir of the gate that wrote these records, or no longer has their evidence: name the gate's configuration with -c"
+	}
+	return a.dir + ", the data_dir of " + a.config + ", is not that of the gate that wrote these records, or no longer has their evidence: robots.keep says for how long it is kept"
+}

@@ -1,0 +1,159 @@
+// Package auditreport prints what audit logs say: [Print] a summary, a replay, a verification or overrides, [List] and
+// [Follow] their records.
+package auditreport
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
+	"robotsgate/internal/evidence"
+	"robotsgate/internal/gate"
+	"robotsgate/internal/terminal"
+)
+
+// Where to change what.
+//
+//	what is printed for people:
+//		a template in output
+//	what is counted in a summary, and which overrides are suggested:
+//		internal/audit/summary.go and internal/audit/suggest.go
+
+// Options are those of the command.
+type Options struct {
+	Filter   *audit.Filter
+	Filtered bool // options select records
+
+	Replay     bool
+	Verify     bool
+	Strict     bool
+	Key        []string
+	Witness    []string
+	Checkpoint []string // files
+	Suggest    bool
+	Paths      int
+	Top        int // how many hosts, rules and errors are listed
+	JSON       bool
+	File       []string // the logs; - is standard input
+	Config     string   // the file of the configuration; empty: the defaults hold
+}
+
+// A report collects the lines of audit logs.
+type report interface {
+	Line(*audit.Line)
+	// result is called after the last line. Its value is printed as JSON under a name, or with
+	// the template of that name. Failed says that something differs.
+	result() (name string, value any, failed bool)
+}
+
+// buffered returns s with a buffer, which keeps its first error, and with a status line below what is printed.
+func buffered(s console.Streams) (console.Streams, *bufio.Writer, *terminal.StatusLine) {
+	line := terminal.NewStatusLine(s.Err, os.Getenv)
+	out := bufio.NewWriter(line.Above(s.Out))
+	s.Out = out
+	return s, out, line
+}
+
+// Print reads the files once, and prints the reports that the options ask for.
+func Print(s console.Streams, c *gate.Config, a Options) error {
+	s, out, line := buffered(s)
+	reports, err := a.reports(c, s)
+	if err != nil {
+		return err
+	}
+	done := console.NewProgress(nil)
+	stop := line.Follow(done.Text, false)
+	readErr := a.lines(s, reports[0], done, func(l *audit.Line) {
+		for _, r := range reports {
+			r.Line(l)
+		}
+	})
+	stop()
+	if errors.Is(readErr, errNotLog) {
+		return cmp.Or(out.Flush(), readErr)
+	}
+	failed, values := false, map[string]any{}
+	for _, r := range reports {
+		name, value, differs := r.result()
+		values[name], failed = value, failed || differs
+		if a.JSON {
+			continue
+		}
+		if err := printReport(out, name, value); err != nil {
+			return err
+		}
+	}
+	if a.JSON {
+		_ = console.JSON(out, values)
+	}
+	if err := cmp.Or(out.Flush(), readErr); err != nil {
+		return err
+	}
+	if failed {
+		return console.Exit(1)
+	}
+	return nil
+}
+
+// errNotLog says that a file has lines, but no record. For --verify that is a fault of the log.
+var errNotLog = errors.New("not an audit log: no line is a record of a request")
+
+// lines calls each for every line of the files that has a record which the filter selects, or none. A verifier gets
+// all lines. Done counts them.
+func (a *Options) lines(s console.Streams, first report, done *console.Progress, each func(*audit.Line)) error {
+	v, verifies := first.(*verifyReport)
+	logs := map[string]bool{} // by file with lines: it has a record
+	err := audit.Texts(a.File, s.In, func(file string, text evidence.Text) {
+		done.Lines.Add(1)
+		if verifies {
+			v.Verifier.Line(file, text)
+		}
+		if verifies && !a.Replay {
+			return // parsing a line takes longer than verifying it
+		}
+		l := audit.ParseLine(file, text)
+		if l == nil {
+			return
+		}
+		logs[file] = logs[file] || l.Record != nil || l.Half()
+		if l.Record != nil && !a.Filter.Selects(l.Record) {
+			return
+		}
+		each(l)
+	})
+	for _, file := range a.File {
+		if isLog, hasLines := logs[file]; hasLines && !isLog && !a.Verify {
+			err = errors.Join(err, fmt.Errorf("%s: %w", file, errNotLog))
+		}
+	}
+	return err
+}
+
+// reports returns the reports that the options ask for.
+func (a *Options) reports(c *gate.Config, s console.Streams) (all []report, err error) {
+	if a.Suggest {
+		return []report{a.suggestReport(c, s)}, nil
+	}
+	if !a.Replay && !a.Verify {
+		return []report{&sumReport{Summary: &audit.Summary{}, top: a.Top, s: s}}, nil // needs no data_dir
+	}
+	if a.Verify {
+		v, err := a.verifyReport(c)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	if a.Replay {
+		r, err := a.newReplayReport(c, s)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}

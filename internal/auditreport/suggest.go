@@ -1,0 +1,100 @@
+package auditreport
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
+	"robotsgate/internal/gate"
+	"robotsgate/policy"
+)
+
+// A suggestReport prints overrides that permit what is in the logs.
+type suggestReport struct {
+	audit.Suggestions
+	s       console.Streams
+	several bool // crawlers are configured
+	invalid invalidLines
+}
+
+func (a *Options) suggestReport(c *gate.Config, s console.Streams) *suggestReport {
+	r := &suggestReport{s: s}
+	// A selection of refused requests is meant to permit some of them.
+	r.Depth, r.Refused = a.Paths, a.Filter.Denied || a.Filter.Reason != "" || a.Filter.ID != ""
+	if c.File() == "" {
+		return r // the crawlers of the gate are not known
+	}
+	crawlers := gate.Crawlers(c)
+	r.several = len(crawlers.Known) > 0
+	r.Knows = func(name string) bool {
+		k := crawlers.Named(name)
+		return k != nil && (k != crawlers.Default || !crawlers.RefuseUnknown)
+	}
+	return r
+}
+
+func (t *suggestReport) Line(l *audit.Line) {
+	t.invalid.add(l)
+	if l.Record != nil {
+		t.Record(l.Record)
+	}
+}
+
+// A permission is the result for one refused request.
+type permission struct {
+	recordText
+	audit.SuggestedOverride
+}
+
+// A suggestion is the result of a suggestReport.
+type suggestion struct {
+	*audit.Suggestions
+	Overrides []audit.SuggestedOverride
+}
+
+func (t *suggestReport) result() (string, any, bool) {
+	t.invalid.warn(t.s)
+	if p := t.Permission(); p != nil {
+		return "permission", permission{recordText{Record: p.Record}, p.SuggestedOverride}, false
+	}
+	all := t.Overrides()
+	if len(all) == 0 {
+		t.s.Warn("no request in the logs was sent, so that only the denial of all others is left: let the gate run with mode: report for a while")
+	}
+	// Without crawlers in the configuration there is the default one, which need not be named.
+	only := []string{policy.DefaultCrawler().Name}
+	if !t.several && !slices.ContainsFunc(all, func(o audit.SuggestedOverride) bool { return !slices.Equal(o.Crawlers, only) }) {
+		for i := range all {
+			all[i].Crawlers = nil
+		}
+	}
+	return "overrides", suggestion{&t.Suggestions, all}, len(all) == 0
+}
+
+// yamlText returns a text in quotes, as the configuration reads it. YAML has all escapes of Go.
+func yamlText(text string) string {
+	return strconv.Quote(strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${"))
+}
+
+// yamlList returns a list in one line, or in one line for each text.
+func yamlList(all []string) string {
+	const most = 4
+	var b strings.Builder
+	for i, text := range all {
+		switch {
+		case len(all) > most:
+			b.WriteString("\n  - ")
+		case i == 0:
+			b.WriteString(" [")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(yamlText(text))
+	}
+	if len(all) <= most {
+		b.WriteString("]")
+	}
+	return b.String()
+}

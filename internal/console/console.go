@@ -1,0 +1,100 @@
+// Package console has what commands read and write: their streams, messages, exit statuses, progress and reports.
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"robotsgate/internal/escape"
+)
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+
+	Log *slog.Logger // for what is printed on Err, with log.format: json; nil: it is text
+}
+
+// Reported returns err, or after it has been printed as JSON the exit status that stands for it.
+func (s Streams) Reported(err error) error {
+	if _, exit := errors.AsType[Exit](err); err == nil || exit || s.Log == nil {
+		return err
+	}
+	return Exit(s.Status(err))
+}
+
+// An Exit ends a command with a status and without a message.
+type Exit int
+
+func (e Exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// Status prints an error, every line of it as "robotsgate: …", and returns the
+// process's exit status.
+func (s Streams) Status(err error) int {
+	if err == nil {
+		return 0
+	}
+	if exit, ok := errors.AsType[Exit](err); ok {
+		return int(exit)
+	}
+	for line := range strings.Lines(err.Error()) {
+		if s.Log != nil {
+			s.Log.Error(strings.TrimRight(line, "\r\n"))
+			continue
+		}
+		fmt.Fprintf(s.Err, "robotsgate: %s\n", escape.Printable(strings.TrimRight(line, "\r\n")))
+	}
+	return 2
+}
+
+// Warn prints a warning.
+func (s Streams) Warn(format string, args ...any) {
+	if s.Log != nil {
+		s.Log.Warn(fmt.Sprintf(format, args...))
+		return
+	}
+	s.Note("warning: "+format, args...)
+}
+
+// Note prints information.
+func (s Streams) Note(format string, args ...any) {
+	if s.Log != nil {
+		s.Log.Info(fmt.Sprintf(format, args...))
+		return
+	}
+	fmt.Fprintf(s.Err, "robotsgate: %s\n", escape.Printable(fmt.Sprintf(format, args...)))
+}
+
+// JSON writes v as one line of JSON, without escapes for HTML.
+func JSON(w io.Writer, v any) error {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(escape.JSON(line.Bytes()))
+	return err
+}
+
+// UTC returns a time as reports show it.
+func UTC(t time.Time) string { return t.UTC().Format(time.DateTime) }
+
+// Date returns the date of a time as reports show it.
+func Date(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// Plural returns a number with a word, such as 1 line or 2 lines.
+func Plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,0 +1,91 @@
+// Package datadir reads what a gate keeps in its data_dir: snapshots, configurations, checkpoints of its audit log,
+// and the key that signs them.
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"robotsgate/internal/configurations"
+	"robotsgate/internal/evidence"
+	"robotsgate/internal/gate"
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+)
+
+// Signer returns the signer of the audit log of a configuration.
+func Signer(c *gate.Config) (*evidence.Signer, error) {
+	dir, err := gate.DataDir(c)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := gate.LogSigner(c, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("data_dir %s has no key of an audit log yet: the gate makes it at its first start with log.audit; or set log.audit_key_file and log.audit_name", dir)
+	}
+	return signer, err
+}
+
+// Checkpoints returns the checkpoints of the audit log that data_dir keeps.
+func Checkpoints(c *gate.Config) (all []evidence.Known, err error) {
+	dir, err := gate.DataDir(c)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, evidence.CheckpointFile)
+	switch text, err := os.ReadFile(path); {
+	case err == nil:
+		all = append(all, evidence.Known{Note: string(text), Where: path})
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	ended, err := evidence.Ended(dir)
+	for _, l := range ended {
+		all = append(all, evidence.Known{Note: l.Checkpoint, Where: filepath.Join(dir, evidence.EndedFile), Ended: true, Time: l.Time})
+	}
+	return all, err
+}
+
+// ErrNoSnapshots says that a data_dir has none.
+var ErrNoSnapshots = errors.New("no snapshots")
+
+// Snapshots opens the snapshots in the data_dir of a configuration. An error says what to do about the file of -c, which
+// may be empty.
+func Snapshots(c *gate.Config, file string) (reader *store.Reader, dir string, err error) {
+	if dir, err = gate.DataDir(c); err != nil {
+		return nil, "", err
+	}
+	reader, err = store.Read(dir, c.Robots.Keep)
+	if errors.Is(err, fs.ErrNotExist) {
+		hint := "name the gate's configuration with -c"
+		if file != "" {
+			hint = file + " is another gate's configuration, or its gate has not run yet"
+		}
+		err = fmt.Errorf("%s has %w: %s", dir, ErrNoSnapshots, hint)
+	}
+	return reader, dir, err
+}
+
+// Evidence is the evidence in a data_dir.
+type Evidence struct {
+	*store.Reader
+	Dir string
+}
+
+// Configuration returns the text of a kept configuration.
+func (e Evidence) Configuration(digest string) ([]byte, error) {
+	return configurations.Read(e.Dir, digest)
+}
+
+// Settings returns the settings in the text of a kept configuration.
+func Settings(text []byte) (*policy.Config, error) {
+	c, err := gate.KeptConfig(text)
+	if err != nil {
+		return nil, err
+	}
+	p := gate.EngineConfig(c, nil, nil, nil, nil)
+	return &p, nil
+}

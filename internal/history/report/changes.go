@@ -1,0 +1,197 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"robotsgate/internal/audit"
+	"robotsgate/internal/console"
+	"robotsgate/internal/gate"
+	"robotsgate/internal/history"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstxt"
+)
+
+// A changeRow is a change of the rules in force.
+type changeRow struct {
+	Time time.Time `json:"time"`
+	clients
+	Was       string        `json:"was"` // SHA-256; empty where there were no rules
+	Is        string        `json:"is"`
+	WasState  policy.State  `json:"was_state"` // stateRules, unavailable or unreachable
+	IsState   policy.State  `json:"is_state"`
+	Diff      []string      `json:"diff"`                // of two files
+	DiffMore  int           `json:"diff_more,omitempty"` // lines that are left out
+	Decisions []decisionRow `json:"decisions"`
+	More      int           `json:"decisions_more,omitempty"`
+	Usage     []decisionRow `json:"usage"` // what is stated about the use of content
+	UsageMore int           `json:"usage_more,omitempty"`
+	Gone      string        `json:"gone,omitempty"` // why there is nothing to compare
+
+	WasWords string `json:"-"` // the phases before and after, for people
+	IsWords  string `json:"-"`
+}
+
+type decisionRow struct {
+	Token string `json:"token,omitempty"` // empty: crawlers without a group
+	Path  string `json:"path"`
+	Was   string `json:"was"`
+	Is    string `json:"is"`
+}
+
+// goneWords says why two versions cannot be compared.
+const goneWords = "a file is not kept any more, or has been changed"
+
+// maxChanged bounds the decisions, and the changes of usage, that are listed for one change.
+const maxChanged = 100
+
+// changes compares the rules of consecutive phases, for clients that no crawler matches
+// and for configured crawlers.
+func (p *originHistory) changes(paths []string) []changeRow {
+	all := []changeRow{}
+	for _, crawlers := range []bool{false, true} {
+		answers := slices.DeleteFunc(slices.Clone(p.answers), func(a policy.Answer) bool { return a.Crawlers != crawlers })
+		reported := map[[2]phase]bool{} // changes that hold for all crawlers
+		for _, slot := range p.bound(answers) {
+			phases := phasesOf(answers, slot, &p.rules, time.Now())
+			for i := 1; i < len(phases); i++ {
+				pair := [2]phase{phases[i-1], phases[i]}
+				pair[0].at = time.Time{} // it may have begun at another time for one crawler
+				if reported[pair] {
+					continue
+				}
+				reported[pair] = slot == ""
+				c := p.change(clientsOf(crawlers, slot), phases[i-1], phases[i], paths)
+				all = append(all, c)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b changeRow) int { return a.Time.Compare(b.Time) })
+	return all
+}
+
+// bound returns the slots of the crawlers that answers have bound, as far as they are asked for.
+// The first is "", for all.
+func (p *originHistory) bound(answers []policy.Answer) []string {
+	tokens, asked := p.asked()
+	all := []string{""}
+	for _, a := range answers {
+		_, token, _ := policy.SplitSlot(a.Slot)
+		mine := !asked || token == policy.NoSlot || token == policy.TokenKey(tokens)
+		if mine && !slices.Contains(all, a.Slot) {
+			all = append(all, a.Slot)
+		}
+	}
+	return all
+}
+
+func (p *originHistory) change(of clients, was, is phase, paths []string) changeRow {
+	c := changeRow{
+		Time: is.at.UTC(), clients: of, Was: was.sha256, Is: is.sha256, WasState: was.state, IsState: is.state,
+		Diff: []string{}, Decisions: []decisionRow{}, Usage: []decisionRow{}, WasWords: was.String(), IsWords: is.String(),
+	}
+	before, err := p.rulesOf(was)
+	after, err2 := p.rulesOf(is)
+	if err != nil || err2 != nil {
+		c.Gone = goneWords
+		return c
+	}
+	if c.Was != "" && c.Is != "" {
+		c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+console.UTC(was.from), before, c.Is[:12]+" "+console.UTC(is.from), after)
+	}
+	wasFile, isFile := robotstxt.Parse([]byte(before), 0), robotstxt.Parse([]byte(after), 0)
+	for _, tokens := range p.crawlers(of, wasFile, isFile) {
+		for _, d := range history.Compare(wasFile, isFile, tokens, paths) {
+			if len(c.Decisions) == maxChanged {
+				c.More++
+				continue
+			}
+			c.Decisions = append(c.Decisions, decisionRow{strings.Join(tokens, ", "), d.Path, was.decides(d.Was), is.decides(d.Is)})
+		}
+		for _, r := range history.CompareUsage(wasFile, isFile, tokens, paths) {
+			if len(c.Usage) == maxChanged {
+				c.UsageMore++
+				continue
+			}
+			c.Usage = append(c.Usage, decisionRow{strings.Join(tokens, ", "), r.Path, history.StatedWords(r.Was), history.StatedWords(r.Is)})
+		}
+	}
+	return c
+}
+
+// rulesOf returns the file of a phase, or an equivalent file.
+func (p *originHistory) rulesOf(v phase) (string, error) {
+	switch {
+	case v.sha256 != "":
+		return p.reader.Body(v.sha256)
+	case v.allow:
+		return "", nil
+	}
+	return "User-agent: *\nDisallow: /\n", nil
+}
+
+// asked returns the crawler that --token and --agent name, if they name one.
+func (p *originHistory) asked() (tokens []string, ok bool) {
+	if token := policy.ProductToken(p.Agent); len(p.Token) == 0 && token != "" {
+		return []string{token}, true
+	}
+	return p.Token, len(p.Token) > 0 || p.Agent != ""
+}
+
+// crawlers returns the crawlers to compare decisions for, by their product tokens.
+func (p *originHistory) crawlers(of clients, was, is *robotstxt.File) (all [][]string) {
+	if tokens, ok := p.asked(); ok {
+		return [][]string{tokens}
+	}
+	token := of.Token
+	for _, c := range p.config.Crawlers {
+		if of.Crawler != "" && of.Crawler != c.Name {
+			continue
+		}
+		if len(c.Tokens) > 0 && (token == "" || token == policy.NoSlot || token == policy.TokenKey(c.Tokens)) {
+			all = append(all, c.Tokens)
+		}
+	}
+	switch {
+	case token == "" && !p.anyToken(), token != "" && len(all) > 0:
+		return all
+	case token == policy.NoSlot || token == policy.TokenKey(nil):
+		return [][]string{nil}
+	case token != "":
+		return [][]string{{token}}
+	}
+	const most = 50
+	for _, name := range history.Tokens(was, is, most) {
+		var tokens []string // others
+		if name != "" {
+			tokens = []string{name}
+		}
+		same := func(k []string) bool { return policy.TokenKey(k) == policy.TokenKey(tokens) }
+		if !slices.ContainsFunc(all, same) {
+			all = append(all, tokens)
+		}
+	}
+	return all
+}
+
+// anyToken reports whether a client may obey the product token of its User-Agent.
+func (p *originHistory) anyToken() bool {
+	return len(p.config.Crawlers) == 0 || p.config.UnknownClients == gate.AllowClients ||
+		slices.ContainsFunc(p.config.Crawlers, func(c gate.Crawler) bool { return len(c.Tokens) == 0 })
+}
+
+// paths returns the paths of the origin in --url and --log.
+func (p *originHistory) paths(s console.Streams) ([]string, error) {
+	paths := map[string]bool{}
+	for _, url := range p.URL {
+		paths[robotstxt.PathOf(url)] = true
+	}
+	err := audit.Lines(p.Log, s.In, func(l *audit.Line) {
+		if r := l.Record; r != nil && r.Origin == p.origin && r.Path != "" && len(paths) < history.MaxPaths {
+			paths[strings.Clone(r.Path)] = true
+		}
+	})
+	return slices.Sorted(maps.Keys(paths)), err
+}

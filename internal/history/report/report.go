@@ -1,0 +1,238 @@
+// Package report prints how the robots.txt and the tdmrep.json of an origin have changed, from the answers that a gate
+// keeps in its data_dir. Package history compares two versions.
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"robotsgate/internal/console"
+	"robotsgate/internal/datadir"
+	"robotsgate/internal/escape"
+	"robotsgate/internal/gate"
+	"robotsgate/internal/store"
+	"robotsgate/policy"
+)
+
+// Options are those of the command.
+type Options struct {
+	Diff   bool     // compare each file with the next, and the decisions by them
+	Token  []string // for a crawler with these product tokens
+	Agent  string   // for a crawler with this User-Agent
+	URL    []string // about these URLs, too
+	Log    []string // about the paths in these audit logs, too
+	JSON   bool
+	Origin string // or a host
+	Config string // the file of the configuration; empty: the defaults hold
+}
+
+// Print reads what is kept of an origin, and prints it.
+func Print(s console.Streams, c *gate.Config, h Options) error {
+	target, err := h.target()
+	if err != nil {
+		return err
+	}
+	reader, dir, err := datadir.Snapshots(c, h.Config)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	host, _ := policy.SplitPort(target.Host)
+	kept, err := reader.HostOrigins(host)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(s.Out) // keeps its first error
+	defer out.Flush()             // after an error
+	s.Out = out
+	found := false
+	for _, origin := range kept {
+		if !h.names(target, origin) {
+			continue
+		}
+		answers, err := reader.History(origin)
+		if err != nil {
+			return err
+		}
+		tdmrep, err := reader.TDMRepHistory(origin)
+		if err != nil {
+			return err
+		}
+		p := &originHistory{Options: &h, origin: origin, answers: answers, tdmrep: tdmrep, reader: reader, config: c, rules: c.Robots.Robots}
+		if found && !h.JSON {
+			fmt.Fprintln(s.Out)
+		}
+		found = true
+		if err := p.print(s); err != nil {
+			return err
+		}
+	}
+	if !found && len(kept) > 0 {
+		return fmt.Errorf("nothing is kept of %s; of this host there is %s", escape.Printable(h.Origin), strings.Join(kept, ", "))
+	}
+	if !found {
+		return fmt.Errorf("nothing is kept of %s in %s: no request has led there, or it was too long ago, or robots.disk_bytes has no room for it", escape.Printable(h.Origin), dir)
+	}
+	return out.Flush()
+}
+
+// target parses the argument ORIGIN.
+func (h *Options) target() (policy.Target, error) {
+	url := h.Origin
+	if !strings.Contains(url, "://") {
+		url = "https://" + url
+	}
+	t, err := policy.ParseURL(url)
+	if err != nil {
+		return t, fmt.Errorf("ORIGIN: %w", err)
+	}
+	return t, nil
+}
+
+// names reports whether the argument, with the target t, names an origin of its host: without a
+// scheme it means both, and without a scheme and port all ports.
+func (h *Options) names(t policy.Target, origin string) bool {
+	authority, _, _ := strings.Cut(h.Origin, "/")
+	_, port := policy.SplitPort(authority)
+	switch {
+	case strings.Contains(h.Origin, "://"):
+		return origin == t.Origin()
+	case port == "":
+		return true
+	}
+	scheme, _, _ := strings.Cut(origin, "://")
+	same, err := policy.ParseURL(scheme + "://" + authority)
+	return err == nil && origin == same.Origin()
+}
+
+// An originHistory is the history of one origin.
+type originHistory struct {
+	*Options
+	origin  string
+	answers []policy.Answer
+	tdmrep  []policy.Answer // to requests for tdmrep.json
+	reader  *store.Reader
+	config  *gate.Config
+	rules   policy.Robots
+}
+
+// An answerRow is an answer in the output.
+type answerRow struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to,omitzero"`
+	clients
+	State  policy.State `json:"state"` // stateRules, stateFile, unavailable or unreachable
+	Status int          `json:"status,omitempty"`
+	Bytes  *int         `json:"bytes,omitempty"`
+	SHA256 string       `json:"sha256,omitempty"`
+	Error  string       `json:"error,omitempty"`
+	By     string       `json:"by,omitempty"` // the gate of the fleet that fetched it; empty: this one
+}
+
+// clients are those for which an answer decided.
+type clients struct {
+	Crawlers bool   `json:"crawlers,omitempty"` // configured crawlers; else other clients
+	Crawler  string `json:"crawler,omitempty"`  // only the crawler with this name; empty: all, or one that earlier versions did not name
+	Token    string `json:"token,omitempty"`    // only with this product token; empty: all
+}
+
+func clientsOf(crawlers bool, slot string) clients {
+	name, token, _ := policy.SplitSlot(slot)
+	return clients{crawlers, name, token}
+}
+
+func (c clients) String() string {
+	name, token := escape.Printable(c.Crawler), escape.Printable(c.Token)
+	switch {
+	case !c.Crawlers:
+		return cmp.Or(token, "all")
+	case name == "":
+		return strings.TrimSuffix("crawlers: "+token, ": ")
+	case token == "":
+		return "crawlers: " + name
+	}
+	return fmt.Sprintf("crawlers: %s (%s)", name, token)
+}
+
+func (p *originHistory) row(a policy.Answer, rules *policy.Robots) answerRow {
+	s := a.Snapshot
+	r := answerRow{From: a.From.UTC(), To: a.To.UTC(), clients: clientsOf(a.Crawlers, a.Slot), State: rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error, By: s.By}
+	if s.Looped {
+		r.Error = "its redirects have no end"
+	}
+	if s.SHA256 == "" {
+		return r
+	}
+	r.State = stateRules
+	body, err := p.reader.Body(s.SHA256)
+	switch {
+	case err == nil:
+		r.Bytes = new(len(body))
+	case errors.Is(err, fs.ErrNotExist):
+		r.Error = "the file is not kept any more"
+	default:
+		r.Error = "the file: " + err.Error()
+	}
+	return r
+}
+
+func (p *originHistory) print(s console.Streams) error {
+	rows := []answerRow{}
+	for _, a := range p.answers {
+		rows = append(rows, p.row(a, &p.rules))
+	}
+	report := historyReport{Changes: []changeRow{}, History: rows, TDMRep: p.tdmrepRows(), Origin: p.origin, Diff: p.Diff}
+	if p.Diff {
+		paths, err := p.paths(s)
+		if err != nil {
+			return err
+		}
+		report.Changes, report.TDMRepChanges = p.changes(paths), p.tdmrepChanges(paths)
+	}
+	if p.JSON {
+		return console.JSON(s.Out, report)
+	}
+	return templates.ExecuteTemplate(s.Out, "report.txt", report)
+}
+
+//go:embed report.txt
+var files embed.FS
+
+var templates = console.Templates(files, "report.txt", nil)
+
+// A historyReport is what is printed of an origin.
+type historyReport struct {
+	Changes []changeRow `json:"changes"`
+	History []answerRow `json:"history"`
+	// TDMRep and TDMRepChanges are those of tdmrep.json; nil if there are none.
+	TDMRep        []answerRow    `json:"tdmrep,omitempty"`
+	TDMRepChanges []tdmrepChange `json:"tdmrep_changes,omitempty"`
+	Origin        string         `json:"origin"`
+	Diff          bool           `json:"-"` // changes were asked for
+}
+
+// String returns the row for people.
+func (r answerRow) String() string {
+	to, status, bytes := "now", "-", "-"
+	if !r.To.IsZero() {
+		to = console.UTC(r.To)
+	}
+	if r.Status != 0 {
+		status = fmt.Sprint(r.Status)
+	}
+	if r.Bytes != nil {
+		bytes = fmt.Sprint(*r.Bytes)
+	}
+	what := strings.TrimSpace(r.SHA256 + " " + escape.Printable(r.Error))
+	if r.By != "" {
+		what += " (fetched by gate " + escape.Printable(r.By) + ")"
+	}
+	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", console.UTC(r.From), to, r.clients, r.State, status, bytes, what)
+	return strings.TrimRight(line, " ")
+}
