@@ -215,7 +215,7 @@ func TestSoakKilledCrawl(t *testing.T) {
 	g, o := newLoggedGate(t, ""), newManyOrigins(t)
 	next := 0
 	var known []int // origins that were visited more than a second before a kill
-	for range gatetest.Size(3, 50) {
+	for range gatetest.Size(3, 20) {
 		g.start()
 		known = append(known, g.crawl(o, &next, time.Duration(200+random.IntN(1500))*time.Millisecond)...)
 	}
