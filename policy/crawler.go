@@ -23,7 +23,7 @@ const (
 // of Login, Sources and UserAgents that is set.
 type Crawler struct {
 	Name           string          `yaml:"name" doc:"a name, such as default"`                                                                                       // no other of Crawlers.Known has it
-	Login          Login           `yaml:"login" secret:"true"`                                                                                                      // the zero value: none is required
+	Login          Login           `yaml:"login" secret:"true"`                                                                                                      // the zero value: none is required, so never pass empty values by mistake
 	Sources        []netip.Prefix  `yaml:"sources" doc:"an address range, such as 10.0.0.0/8"`                                                                       // addresses it connects from; empty: any
 	UserAgents     []glob.Glob     `yaml:"user_agents" glob:"text" doc:"a pattern, such as \"*examplebot*\""`                                                        // of its User-Agent header; empty: any
 	Tokens         []string        `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`                                                                 // product tokens it obeys; empty: taken from its User-Agent

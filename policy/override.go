@@ -38,9 +38,7 @@ const (
 func Prepared(overrides []Override) []Override {
 	overrides = slices.Clone(overrides)
 	for i := range overrides {
-		if o := &overrides[i]; o.rules == nil {
-			o.rules = pathRules(o.Paths)
-		}
+		overrides[i].rules = pathRules(overrides[i].Paths) // a copy of one that was prepared may have other paths
 	}
 	return overrides
 }

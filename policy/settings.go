@@ -39,7 +39,7 @@ func DefaultRobots() Robots {
 	return Robots{
 		MaxAge: 24 * time.Hour, MinAge: 5 * time.Minute, StaleFor: 30 * 24 * time.Hour, AfterStale: "disallow",
 		Timeout: 10 * time.Second, MaxBytes: 512 << 10, MaxRedirects: 5, TooManyRequests: "disallow", Unavailable: "allow",
-		UnreachableStatus: http.StatusForbidden, Forbidden: "allow", Readings: Strict, CacheBytes: 256 << 20,
+		UnreachableStatus: http.StatusForbidden, Forbidden: "allow", Readings: Strict, CacheBytes: 64 << 20,
 	}
 }
 
@@ -105,7 +105,9 @@ const (
 func DefaultUsage() Usage { return Usage{Reserved: AnnotateReserved, Unread: PassUnread} }
 
 // Refuses reports whether what reserves a purpose of its crawler is refused.
-func (u Usage) Refuses() bool { return u.Reserved == RefuseReserved }
+//
+// So is it with a value that is none of the constants: a misspelt one must not open.
+func (u Usage) Refuses() bool { return u.Reserved != "" && u.Reserved != AnnotateReserved }
 
 // Check reports fields that contradict each other.
 func (u Usage) Check(m *field.Mistakes) {

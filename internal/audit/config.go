@@ -57,7 +57,7 @@ const oldKeyBytes = 32
 func loadKey(file string) (*keyfile.Key, error) {
 	key, err := keyfile.Load(file)
 	if err != nil {
-		if text, errRead := os.ReadFile(file); errRead == nil && len(text) >= oldKeyBytes && !strings.Contains(string(text), "-----BEGIN") {
+		if text, errRead := field.ReadFile(file); errRead == nil && len(text) >= oldKeyBytes && !strings.Contains(string(text), "-----BEGIN") {
 			return nil, fmt.Errorf("%w. In versions before, %d or more secret bytes stood here; now it is the Ed25519 key that signs the checkpoints of the log", err, oldKeyBytes)
 		}
 		return nil, err

@@ -59,7 +59,12 @@ func (m *Mistakes) In(section string) *Mistakes {
 func (m *Mistakes) at(field string) string { return Join(m.path, field) }
 
 // Join returns the path of a field in the section at path.
-func Join(path, field string) string { return strings.Trim(path+"."+field, ".") }
+func Join(path, field string) string {
+	if path == "" || field == "" {
+		return path + field
+	}
+	return path + "." + field
+}
 
 // Given reports whether the source has a value for a field, which is not the default then. If the source is not
 // known it does.

@@ -47,3 +47,14 @@ type source map[string]bool
 
 func (s source) Given(path string) bool   { return s[path] }
 func (s source) Where(path string) string { return "at " + path }
+
+// TestJoin: dots that are part of a key stay.
+func TestJoin(t *testing.T) {
+	for _, test := range []struct{ path, field, want string }{
+		{"", "a", "a"}, {"a", "", "a"}, {"a", "b", "a.b"}, {"", ".", "."}, {"a", ".", "a.."}, {"", "a.", "a."},
+	} {
+		if got := Join(test.path, test.field); got != test.want {
+			t.Errorf("%q, %q: got %q, want %q", test.path, test.field, got, test.want)
+		}
+	}
+}

@@ -118,6 +118,7 @@ func DefaultConfig() *Config {
 		Admin:  admin.Default(),
 		Log:    Log{Format: "text", Requests: requestlog.None, Audit: audit.Default()},
 	}
+	c.Robots.CacheBytes = 256 << 20 // a gate has more origins than most users of package policy
 	c.fillMemory()
 	return c
 }
