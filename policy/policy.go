@@ -183,7 +183,7 @@ func (e *Engine) Close() {
 }
 
 // Settle waits until the answers by which decisions were made so far are in the Store, the Store fails, or ctx ends. A
-// record of a decision that is written afterwards names no evidence that a crash could take away.
+// record of a decision that is written afterwards then names no evidence that a crash could take away.
 func (e *Engine) Settle(ctx context.Context) { e.cache.unsaved.settle(ctx) }
 
 // Crawlers returns the configured crawlers.

@@ -34,6 +34,7 @@ type writeBehind struct {
 
 	mu       sync.Mutex
 	failing  bool                // the last try to save failed
+	tried    chan struct{}       // closed after the next try to save
 	queue    []*unsaved          // the oldest first
 	newest   map[string]*unsaved // of each key
 	bytes    int64               // cost of the queue
@@ -58,6 +59,7 @@ func newWriteBehind(store Store, maxBytes int64, log *slog.Logger) *writeBehind 
 	w := &writeBehind{
 		store: store, log: log, newest: map[string]*unsaved{}, maxBytes: maxBytes,
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), stopped: make(chan struct{}),
+		tried: make(chan struct{}),
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
@@ -104,22 +106,27 @@ func (w *writeBehind) add(key string, e *entry, saved func()) {
 	}
 }
 
-// settle waits until there was a try to save what was added before, the store fails, or ctx ends.
+// settle waits until what was added before is saved or given up, the store fails, or ctx ends.
 func (w *writeBehind) settle(ctx context.Context) {
 	w.mu.Lock()
-	if len(w.queue) == 0 || w.failing {
+	if len(w.queue) == 0 {
 		w.mu.Unlock()
 		return
 	}
-	tried := make(chan struct{})
 	last := w.queue[len(w.queue)-1]
-	last.saved = append(last.saved, func() { close(tried) })
-	w.mu.Unlock()
-	select {
-	case <-tried:
-	case <-w.stopped:
-	case <-ctx.Done():
+	for !w.failing && slices.Contains(w.queue, last) {
+		tried := w.tried
+		w.mu.Unlock()
+		select {
+		case <-tried:
+		case <-w.stopped:
+			return
+		case <-ctx.Done():
+			return
+		}
+		w.mu.Lock()
 	}
+	w.mu.Unlock()
 }
 
 // nudge wakes the receiver from a channel with a buffer of one.
@@ -191,12 +198,14 @@ func (w *writeBehind) save() (tried int, err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 		err := w.store.Save(ctx, records)
 		cancel()
-		w.mu.Lock()
-		w.failing = err != nil
-		w.mu.Unlock()
 		if err == nil {
 			w.remove(round)
 		}
+		w.mu.Lock()
+		w.failing = err != nil
+		close(w.tried)
+		w.tried = make(chan struct{})
+		w.mu.Unlock()
 		for _, f := range saved {
 			f()
 		}

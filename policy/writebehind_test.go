@@ -19,11 +19,13 @@ type savedLog struct {
 	mu    sync.Mutex
 	err   error
 	saved []string
+	takes time.Duration
 }
 
 func (l *savedLog) Save(ctx context.Context, records map[string]Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	time.Sleep(l.takes)
 	if l.err != nil {
 		return l.err
 	}
@@ -37,6 +39,12 @@ func (l *savedLog) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.err = err
+}
+
+func (l *savedLog) slow(takes time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.takes = takes
 }
 
 // all returns the digests that have been saved; one that is saved again counts once.
@@ -188,10 +196,21 @@ func TestSettle(t *testing.T) {
 				t.Errorf("%s is not saved yet: %v", text, all)
 			}
 		}
+		// In the middle of a slow save.
+		store.slow(50 * time.Millisecond)
+		time.Sleep(time.Second)
+		add("slow")
+		time.Sleep(10 * time.Millisecond)
+		before := time.Now()
+		w.settle(t.Context())
+		if took := time.Since(before); took != 40*time.Millisecond {
+			t.Errorf("it waits %v for a save that goes on for 40 ms", took)
+		}
+		store.slow(0)
 		store.fail(errors.New("full"))
 		add("d")
 		time.Sleep(2 * saveInterval)
-		before := time.Now()
+		before = time.Now()
 		w.settle(t.Context())
 		if took := time.Since(before); took > 0 {
 			t.Errorf("it waits %v for a store that fails", took)

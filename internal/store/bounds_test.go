@@ -1,8 +1,11 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -386,4 +389,52 @@ func TestSegmentFails(t *testing.T) {
 	save(t, d, map[string]policy.Record{origin(1): rec})
 	loaded(t, d, origin(1), rec)
 	sound(t, d)
+}
+
+// TestConfirmedAtBound: at the bound records make room also where the bodies are that they name, not only where their
+// lines are.
+func TestConfirmedAtBound(t *testing.T) {
+	dir := t.TempDir()
+	const bound = 1 << 20
+	d := openFor(t, dir, Limits{Bytes: bound})
+	for range 2 { // the second time only lines are written
+		for i := range 60 {
+			save(t, d, map[string]policy.Record{origin(i): answered(robots(i, 10_000))})
+		}
+	}
+	for i := 60; i < 200; i++ {
+		save(t, d, map[string]policy.Record{origin(i): answered(robots(i, 10_000))})
+	}
+	keptRecord(t, d, origin(199))
+	if n := onDisk(t, dir); n > bound {
+		t.Errorf("%d bytes on disk", n)
+	}
+	sound(t, d)
+}
+
+// keptRecord returns a record as it is kept.
+func keptRecord(t *testing.T, d *Disk, key string) policy.Record {
+	t.Helper()
+	r, ok := d.Load(t.Context(), key)
+	if !ok {
+		t.Fatalf("%s is gone, which was just saved", key)
+	}
+	return r
+}
+
+// TestStrayIndex: an index file whose data a kill has removed goes at the next start, without a word.
+func TestStrayIndex(t *testing.T) {
+	dir := t.TempDir()
+	d := openFor(t, dir, ample)
+	save(t, d, map[string]policy.Record{origin(1): answered("x")})
+	d.Close()
+	stray := filepath.Join(dir, snapshotsDir, "00000007"+indexSuffix)
+	if err := os.WriteFile(stray, make([]byte, 3*itemSize), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d = openFor(t, dir, ample)
+	keptRecord(t, d, origin(1))
+	if _, err := os.Stat(stray); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the index without data is still there: %v", err)
+	}
 }

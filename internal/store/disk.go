@@ -120,10 +120,17 @@ func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
 		}
 		r.Body = body
 	}
+	var text id
+	if r != nil && r.Good != nil {
+		text = bodyID(r.Good.SHA256)
+	}
+	was := d.bodies[text]
 	d.mu.RUnlock()
 	if r != nil && err != nil {
 		d.mu.Lock()
-		delete(d.bodies, bodyID(r.Good.SHA256)) // so that it is written again
+		if d.bodies[text] == was {
+			delete(d.bodies, text) // so that it is written again
+		}
 		d.mu.Unlock()
 	}
 	if err != nil {
@@ -289,7 +296,9 @@ func setAsideOld(dataDir string, log *slog.Logger) error {
 	if err := take(lock, dataDir); err != nil {
 		return err // a gate of an earlier version uses it
 	}
-	defer lock.Close()
+	if err := lock.Close(); err != nil { // some systems don't rename files that are open
+		return err
+	}
 	aside := filepath.Join(dataDir, "old-snapshots")
 	for n := 2; ; n++ { // the earlier version may have run again since
 		if _, err := os.Stat(filepath.Join(aside, oldIndex)); err != nil {
@@ -297,11 +306,13 @@ func setAsideOld(dataDir string, log *slog.Logger) error {
 		}
 		aside = filepath.Join(dataDir, fmt.Sprint("old-snapshots-", n))
 	}
-	if err := os.MkdirAll(aside, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(aside, snapshotsDir), 0o700); err != nil {
 		return err
 	}
-	for _, name := range []string{snapshotsDir, oldIndex} { // the index last: it says that there is something to move
-		if err := os.Rename(filepath.Join(dataDir, name), filepath.Join(aside, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	folders, _ := filepath.Glob(filepath.Join(dataDir, snapshotsDir, "[0-9a-f][0-9a-f]")) // of bodies, by their SHA-256
+	for _, path := range append(folders, filepath.Join(dataDir, oldIndex)) {              // which comes last: it says that there is something to move
+		rel, _ := filepath.Rel(dataDir, path)
+		if err := os.Rename(path, filepath.Join(aside, rel)); err != nil {
 			return err
 		}
 	}

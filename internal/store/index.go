@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strconv"
@@ -66,9 +67,13 @@ func (x *Reader) open(flag int) error {
 	if err != nil {
 		return err
 	}
-	items := 0
+	items, last := 0, ""
 	for _, file := range files {
 		name, isData := strings.CutSuffix(file.Name(), dataSuffix)
+		if index, ok := strings.CutSuffix(file.Name(), indexSuffix); ok && index != last && flag&os.O_CREATE != 0 {
+			_ = os.Remove(filepath.Join(x.dir, file.Name())) // a kill has left it without its data
+		}
+		last = name
 		number, err := strconv.ParseUint(name, 10, 32)
 		if !isData || err != nil {
 			continue

@@ -67,10 +67,16 @@ func (x *Reader) body(digest string) ([]byte, error) {
 		return nil, fs.ErrNotExist
 	}
 	data, err := x.segment(b.segment).read(b.offset, b.length)
-	if err == nil && policy.Digest(string(data)) != digest {
-		err = policy.ErrChanged
+	if err != nil {
+		return nil, err
 	}
-	return data, err
+	switch got := policy.Digest(string(data)); {
+	case got == digest:
+		return data, nil
+	case bodyID(got) == bodyID(digest): // another body that somebody has made, with the same id
+		return nil, fs.ErrNotExist
+	}
+	return nil, policy.ErrChanged
 }
 
 // Body returns the file with a SHA-256. The error is fs.ErrNotExist if it is not kept, and policy.ErrChanged if it does
@@ -163,9 +169,9 @@ func (x *Reader) superseded(file policy.Scope) (all []policy.Answer, err error) 
 
 // HostOrigins returns the origins of a host, on all ports, of which there are answers. They are sorted.
 func (x *Reader) HostOrigins(host string) ([]string, error) {
-	found := map[string]bool{}
+	found, wanted, expired := map[string]bool{}, idOf(host), x.expired()
 	_, err := x.keys(place{}, func(it *item) bool {
-		return it.host == idOf(host) && (it.kind != answer || it.at > x.expired())
+		return it.host == wanted && (it.kind != answer || it.at > expired)
 	}, func(key string) bool {
 		found[policy.ParseKey(key).Origin] = true
 		return true

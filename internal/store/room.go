@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 )
@@ -87,9 +88,9 @@ func (d *Disk) makeRoom() error {
 			return nil
 		case moved:
 		case d.count > 0:
-			until = d.oldest(1 + d.count/64)
+			until = d.oldest(16 + d.count/8)
 		default:
-			if err := d.removeRecords(d.segments[0]); err != nil {
+			if removed, err := d.removeOldestRecords(); err != nil || !removed {
 				return err
 			}
 		}
@@ -150,16 +151,24 @@ func (d *Disk) removeAnswers(until int64) {
 	}
 }
 
-// removeRecords removes the records of a segment, so that it can be moved.
-func (d *Disk) removeRecords(s *segment) error {
+// removeOldestRecords removes the records of the oldest segment that has any, so that less is needed of it and of those
+// with their bodies. It reports whether there were any.
+func (d *Disk) removeOldestRecords() (removed bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return s.scan(func(it item) bool {
-		if l := d.lines[it.key]; l.place == it.place && l.kind != answer {
-			d.remove(it.key)
+	for _, s := range d.segments {
+		err := s.scan(func(it item) bool {
+			if l := d.lines[it.key]; l.place == it.place && l.kind != answer {
+				d.remove(it.key)
+				removed = true
+			}
+			return true
+		})
+		if err != nil || removed {
+			return removed, err
 		}
-		return true
-	})
+	}
+	return false, nil
 }
 
 // move appends what is needed of a segment to the last one, and removes it.
@@ -185,9 +194,13 @@ func (d *Disk) move(s *segment) error {
 	if s.damaged > 0 { // a person may still find something; only the last one stays
 		aside := filepath.Join(d.dir, "damaged")
 		err = errors.Join(err, os.Rename(s.data.Name(), aside+dataSuffix), os.Rename(s.index.Name(), aside+indexSuffix))
-		return err
+	} else {
+		err = errors.Join(err, os.Remove(s.data.Name()), os.Remove(s.index.Name())) // open removes an index without data
 	}
-	return errors.Join(err, os.Remove(s.index.Name()), os.Remove(s.data.Name()))
+	if err != nil { // all that is needed of it is elsewhere
+		d.log.Warn("a file of snapshots that is no longer needed can't be removed; the next start tries it again", "error", err)
+	}
+	return nil
 }
 
 // moveItem adds what is needed of an item of a segment to a batch.
@@ -216,6 +229,7 @@ func (d *Disk) moveItem(b *batch, s *segment, it item) {
 	data, err := s.read(it.offset, length)
 	if err != nil { // it is lost, and must not prevent the rest from being moved
 		d.log.Warn("a part of the snapshots can't be read; it will be fetched again", "folder", d.dir, "error", err)
+		s.damaged++
 		if needed {
 			d.remove(it.key)
 		}
@@ -231,6 +245,9 @@ func (d *Disk) moveItem(b *batch, s *segment, it item) {
 
 // syncDir makes the names of files in a folder safe against a power cut.
 func syncDir(dir string) error {
+	if runtime.GOOS == "windows" { // it can't
+		return nil
+	}
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -129,6 +129,7 @@ func TestSetAsideOld(t *testing.T) {
 	if log.Len() == 0 {
 		t.Error("nothing is logged the second time")
 	}
+	loaded(t, d, origin(1), rec) // what is of the new form stays
 	save(t, d, map[string]policy.Record{origin(1): rec})
 	check(aside, old)
 	check(dir, others)
