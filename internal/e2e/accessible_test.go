@@ -45,7 +45,7 @@ func TestAccessible(t *testing.T) {
 		"refusals":           g.Admin + "/refusals",
 		"refusals, none":     g.Admin + "/refusals?crawler=x",
 		"origins":            g.Admin + "/origins",
-		"origins, none":      g.Admin + "/origins?search=x&from=x",
+		"origins, none":      g.Admin + "/origins?search=x&from=1-0",
 		"origin":             g.Admin + "/origin?origin=http://shop.invalid",
 		"origin, unknown":    g.Admin + "/origin?origin=http://unknown.invalid",
 		"the proxy's own":    g.Proxy + "/",
