@@ -63,10 +63,10 @@ func (g *loggedGate) killed() kill {
 	return kill{strings.Count(g.log(), "\n"), size}
 }
 
-// load sends requests from several clients until the gate is gone, and kills it after a time. It returns the numbers of
-// the requests that were answered more than a second before.
-func (g *loggedGate) load(after time.Duration) (answered []int) {
-	const clients = 4
+// load lets several clients send requests, each with a number of its own, until the gate is gone, and kills it after a
+// time. Send reports whether its request was answered. Load returns the numbers of the requests that were answered more
+// than a second before.
+func (g *loggedGate) load(clients int, after time.Duration, send func(c *http.Client, n int) bool) (answered []int) {
 	times := map[int]time.Time{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -78,19 +78,12 @@ func (g *loggedGate) load(after time.Duration) (answered []int) {
 				g.sent++
 				n := g.sent
 				mu.Unlock()
-				resp, err := client.Get(fmt.Sprintf("%s/page.html?%d", g.origin, n))
-				if err != nil {
+				if !send(client, n) {
 					return // the gate is gone
-				}
-				_, err = io.Copy(io.Discard, resp.Body)
-				resp.Body.Close()
-				if err != nil || resp.StatusCode != http.StatusOK {
-					return
 				}
 				mu.Lock()
 				times[n] = time.Now()
 				mu.Unlock()
-				<-time.After(5 * time.Millisecond)
 			}
 		})
 	}
@@ -115,7 +108,16 @@ func TestSoakKilled(t *testing.T) {
 	var kills []kill
 	for range gatetest.Size(3, 30) {
 		g.start()
-		answered = append(answered, g.load(time.Duration(random.IntN(1300))*time.Millisecond)...)
+		answered = append(answered, g.load(4, time.Duration(random.IntN(1300))*time.Millisecond, func(c *http.Client, n int) bool {
+			resp, err := c.Get(fmt.Sprintf("%s/page.html?%d", g.origin, n))
+			if err != nil {
+				return false
+			}
+			_, err = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			<-time.After(5 * time.Millisecond)
+			return err == nil && resp.StatusCode == http.StatusOK
+		})...)
 		kills = append(kills, g.killed())
 	}
 	g.start()
@@ -213,11 +215,17 @@ func (o *manyOrigins) host(n int) string {
 func TestSoakKilledCrawl(t *testing.T) {
 	random := gatetest.Random(t)
 	g, o := newLoggedGate(t, ""), newManyOrigins(t)
-	next := 0
 	var known []int // origins that were visited more than a second before a kill
 	for range gatetest.Size(3, 20) {
 		g.start()
-		known = append(known, g.crawl(o, &next, time.Duration(200+random.IntN(1500))*time.Millisecond)...)
+		known = append(known, g.load(8, time.Duration(200+random.IntN(1500))*time.Millisecond, func(c *http.Client, n int) bool {
+			resp, err := c.Get("http://" + o.host(n) + "/page")
+			if err != nil {
+				return false
+			}
+			resp.Body.Close()
+			return true
+		})...)
 	}
 	g.start()
 	client := gatetest.Client(t, g.Proxy)
@@ -239,43 +247,5 @@ func TestSoakKilledCrawl(t *testing.T) {
 	if want := regexp.MustCompile(`(?m)^decided again: \d+ records the same, 0 differences, evidence gone: 0, no decision: 0$`); !want.MatchString(out) {
 		t.Errorf("audit --replay prints\n%s", out)
 	}
-	t.Logf("%d origins, %d known after their kill; %s", next, len(known), out)
-}
-
-// crawl visits one origin after the other from several clients, and kills the gate after a time. It returns the
-// origins that were visited more than a second before.
-func (g *loggedGate) crawl(o *manyOrigins, next *int, after time.Duration) (known []int) {
-	const clients = 8
-	times := map[int]time.Time{}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for range clients {
-		client := gatetest.Client(g.t, g.Proxy)
-		all.Go(func() {
-			for {
-				mu.Lock()
-				*next++
-				n := *next
-				mu.Unlock()
-				resp, err := client.Get("http://" + o.host(n) + "/page")
-				if err != nil {
-					return // the gate is gone
-				}
-				resp.Body.Close()
-				mu.Lock()
-				times[n] = time.Now()
-				mu.Unlock()
-			}
-		})
-	}
-	<-time.After(after)
-	killed := time.Now()
-	g.Kill()
-	all.Wait()
-	for n, at := range times {
-		if killed.Sub(at) > time.Second {
-			known = append(known, n)
-		}
-	}
-	return known
+	t.Logf("%d origins, %d known after their kill; %s", g.sent, len(known), out)
 }

@@ -114,15 +114,13 @@ func Read(dataDir string, keep time.Duration) (r *Reader, err error) {
 func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
 	d.mu.RLock() // throughout, or else the body may be gone that the record has named
 	r, body, err := d.load(key)
+	var text id
 	if r != nil && r.Good != nil {
+		text = bodyID(r.Good.SHA256)
 		if policy.Digest(string(body)) != r.Good.SHA256 { // it is elsewhere, or damaged
 			body, err = d.body(r.Good.SHA256)
 		}
 		r.Body = body
-	}
-	var text id
-	if r != nil && r.Good != nil {
-		text = bodyID(r.Good.SHA256)
 	}
 	was := d.bodies[text]
 	d.mu.RUnlock()

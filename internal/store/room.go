@@ -87,7 +87,7 @@ func (d *Disk) makeRoom() error {
 		case !d.crowded() || len(d.segments) < 2 && !moved:
 			return nil
 		case moved:
-		case d.count > 0:
+		case len(d.answers) > 0:
 			until = d.oldest(16 + d.count/8)
 		default:
 			if removed, err := d.removeOldestRecords(); err != nil || !removed {
