@@ -243,7 +243,11 @@ func TestSoakKilledCrawl(t *testing.T) {
 	if strings.Contains(g.errs.String(), "snapshots") {
 		t.Errorf("the gate complains: %s", g.errs)
 	}
-	out := g.robotsgate("audit", "-c", "gate.yaml", "--replay", "audit.jsonl")
+	logs, err := filepath.Glob(filepath.Join(g.dir, "audit*.jsonl*")) // also those that were rotated
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := g.robotsgate(append([]string{"audit", "-c", "gate.yaml", "--replay"}, logs...)...)
 	if want := regexp.MustCompile(`(?m)^decided again: \d+ records the same, 0 differences, evidence gone: 0, no decision: 0$`); !want.MatchString(out) {
 		t.Errorf("audit --replay prints\n%s", out)
 	}
