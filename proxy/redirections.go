@@ -104,12 +104,13 @@ func (d *redirections) serve() {
 	d.served++
 }
 
-// refuseRedirected closes a connection and counts it. Once a minute it logs the clients.
+// refuseRedirected counts a connection and closes it. Once a minute it logs the clients. The client sees the end of
+// its connection after it was counted.
 func (p *Proxy) refuseRedirected(c *client.Conn, reason RedirectRefusal) {
+	defer c.Close()
 	if alert, ok := alertFor(reason); ok {
-		sendAlert(c, alert)
+		defer sendAlert(c, alert)
 	}
-	c.Close()
 	d := &p.redirected
 	d.mu.Lock()
 	if d.refused == nil {
