@@ -48,7 +48,7 @@ var imports = map[string][]string{
 	"internal/keyfile":          {"internal/field", "policy/glob"},
 	"internal/history":          {"policy/robotstxt", "policy/usage", "internal/escape"},
 	"internal/audit":            {"internal/escape", "internal/evidence", "internal/field", "internal/keyfile", "internal/loglimit", "policy", "policy/glob", "policy/usage", "proxy"},
-	"internal/evidence":         {"internal/field", "internal/wholefile"},
+	"internal/evidence":         {"internal/field", "internal/keyfile", "internal/wholefile"},
 	"internal/metrics":          {"policy", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
 	"internal/overview":         {"internal/audit", "policy", "policy/usage", "proxy"},
 	"internal/field":            {},

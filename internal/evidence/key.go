@@ -11,17 +11,19 @@ import (
 
 	"filippo.io/torchwood"
 	"golang.org/x/mod/sumdb/note"
+
+	"robotsgate/internal/keyfile"
 )
 
 // A Signer signs the checkpoints of one log (note.Signer).
 type Signer struct {
 	note.Verifier
 	key string // the verifier key
-	by  Key
+	by  *keyfile.Key
 }
 
 // NewSigner returns the signer of the log with a name.
-func NewSigner(name string, by Key) (*Signer, error) {
+func NewSigner(name string, by *keyfile.Key) (*Signer, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}

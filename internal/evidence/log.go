@@ -3,7 +3,6 @@ package evidence
 import (
 	"bytes"
 	"cmp"
-	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -12,13 +11,15 @@ import (
 	"filippo.io/torchwood"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"robotsgate/internal/keyfile"
 )
 
 // Options say which log is written.
 type Options struct {
-	Name string // of the log, without a suffix; see [CheckName]
-	Gate string // the id of the gate
-	Key  Key    // signs checkpoints
+	Name string       // of the log, without a suffix; see [CheckName]
+	Gate string       // the id of the gate
+	Key  *keyfile.Key // signs checkpoints
 	// Known says that there has been a log by this key.
 	Known bool
 	Dir   string // data_dir, which keeps the last checkpoint
@@ -30,12 +31,6 @@ type Options struct {
 	// Witnesses are asked to cosign checkpoints.
 	Witnesses []Witness
 	Log       *slog.Logger // required with Witnesses
-}
-
-// A Key signs. *keyfile.Key is one.
-type Key interface {
-	Public() ed25519.PublicKey
-	Sign(message []byte) []byte
 }
 
 // A Log makes the lines of a transparency log. It is for one goroutine.

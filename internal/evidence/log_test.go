@@ -11,24 +11,20 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"robotsgate/internal/keyfile"
 )
 
-// A testKey signs.
-type testKey ed25519.PrivateKey
+func newKey(seed byte) *keyfile.Key { return keyfile.New(newPrivateKey(seed)) }
 
-func newKey(seed byte) testKey {
-	return testKey(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize)))
+func newPrivateKey(seed byte) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
 }
-
-func (k testKey) Public() ed25519.PublicKey {
-	return ed25519.PrivateKey(k).Public().(ed25519.PublicKey)
-}
-func (k testKey) Sign(message []byte) []byte { return ed25519.Sign(ed25519.PrivateKey(k), message) }
 
 const testLog = "log.example/a"
 
 // verifierKey returns the verifier key of the log with a name.
-func verifierKey(t testing.TB, name string, k testKey) string {
+func verifierKey(t testing.TB, name string, k *keyfile.Key) string {
 	t.Helper()
 	s, err := NewSigner(name, k)
 	if err != nil {

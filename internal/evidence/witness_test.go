@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"crypto/ed25519"
-
 	"filippo.io/torchwood"
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
@@ -32,7 +30,7 @@ type fakeWitness struct {
 }
 
 func newWitness(t *testing.T) *fakeWitness {
-	signer, err := torchwood.NewCosignatureSigner("witness.example", ed25519.PrivateKey(newKey(7)))
+	signer, err := torchwood.NewCosignatureSigner("witness.example", newPrivateKey(7))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
+	"robotsgate/internal/keyfile"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 )
@@ -115,25 +116,16 @@ type logWriter struct {
 	bytes.Buffer
 	tree   *evidence.Tree
 	name   string
-	key    ed25519.PrivateKey
 	signer *evidence.Signer
 }
 
-// A signingKey signs checkpoints.
-type signingKey ed25519.PrivateKey
-
-func (k signingKey) Public() ed25519.PublicKey {
-	return ed25519.PrivateKey(k).Public().(ed25519.PublicKey)
-}
-func (k signingKey) Sign(message []byte) []byte { return ed25519.Sign(ed25519.PrivateKey(k), message) }
-
 func newLog(t testing.TB, name string) *logWriter {
-	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
-	signer, err := evidence.NewSigner(name, signingKey(key))
+	key := keyfile.New(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize)))
+	signer, err := evidence.NewSigner(name, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &logWriter{tree: &evidence.Tree{}, name: name, key: key, signer: signer}
+	return &logWriter{tree: &evidence.Tree{}, name: name, signer: signer}
 }
 
 // checkpoint adds the line of a checkpoint, cosigned by witnesses.
