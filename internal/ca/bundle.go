@@ -2,6 +2,7 @@ package ca
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -87,21 +88,30 @@ func (a *Authority) Bundle(systemRoots []byte) []byte {
 	return slices.Concat([]byte(marker), a.PEM(), systemRoots)
 }
 
-// WriteBundle updates bundle.pem in dir and returns its path. If the system's
-// roots are not found, it returns the path and [ErrNoRoots]: the bundle then has
-// the CA alone, which is enough for intercepted hosts.
-func (a *Authority) WriteBundle(dir string) (path string, err error) {
+// ClientFiles are the files that make clients trust the CA.
+type ClientFiles struct {
+	Cert   string // the certificate alone, for clients that add it to their roots
+	Bundle string // with the system's roots, for clients that replace their roots by it
+	Wgetrc string // names the bundle, for wget and wget2, which read no variable for it
+}
+
+// WriteClientFiles brings these files in dir up to date. If the system's roots are not found the
+// error is [ErrNoRoots], and the files can be used nevertheless: the bundle then has the CA alone,
+// which is enough for intercepted hosts.
+func (a *Authority) WriteClientFiles(dir string) (ClientFiles, error) {
 	roots, _, rootsErr := SystemRoots()
-	path = filepath.Join(dir, bundleName)
-	want := a.Bundle(roots)
+	f := ClientFiles{Cert: a.CertFile(), Bundle: filepath.Join(dir, bundleName), Wgetrc: filepath.Join(dir, "wgetrc")}
+	wgetrc := "# Written by robotsgate.\nca_certificate = " + f.Bundle + "\n"
+	if err := cmp.Or(makeDir(dir), update(f.Bundle, a.Bundle(roots)), update(f.Wgetrc, []byte(wgetrc))); err != nil {
+		return ClientFiles{}, err
+	}
+	return f, rootsErr
+}
+
+// update writes a file unless it has this content: clients may watch it.
+func update(path string, want []byte) error {
 	if have, err := readFile(path); err == nil && bytes.Equal(have, want) {
-		return path, rootsErr
+		return nil
 	}
-	if err := makeDir(dir); err != nil {
-		return "", err
-	}
-	if err := WriteFile(path, want); err != nil {
-		return "", err
-	}
-	return path, rootsErr
+	return WriteFile(path, want)
 }

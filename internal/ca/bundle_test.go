@@ -48,41 +48,41 @@ func TestSystemRoots(t *testing.T) {
 	}
 }
 
-func TestWriteBundle(t *testing.T) {
+func TestWriteClientFiles(t *testing.T) {
 	dir := t.TempDir()
 	a := open(t, dir)
 	roots := filepath.Join(dir, "roots.pem")
 	write(t, roots, encodeCertificate(issue(t, "One", ecKey(t), nil, nil, nil).Raw))
 	t.Setenv("SSL_CERT_FILE", roots)
 
-	path, err := a.WriteBundle(filepath.Join(dir, "new"))
+	files, err := a.WriteClientFiles(filepath.Join(dir, "new"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(files.Bundle)
 	if err != nil || count(data) != 2 || !bytes.Contains(data, a.PEM()) {
 		t.Fatalf("%d certificates (%v)", count(data), err)
 	}
-	onlyFiles(t, filepath.Dir(path), "bundle.pem")
+	onlyFiles(t, filepath.Dir(files.Bundle), "bundle.pem", "wgetrc")
 
 	// Unchanged content is not written again: clients may watch the file.
 	old := time.Now().Add(-time.Hour).Truncate(time.Second)
-	if err := os.Chtimes(path, old, old); err != nil {
+	if err := os.Chtimes(files.Bundle, old, old); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.WriteBundle(filepath.Dir(path)); err != nil {
+	if _, err := a.WriteClientFiles(filepath.Dir(files.Bundle)); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(path); err != nil || !info.ModTime().Equal(old) {
+	if info, err := os.Stat(files.Bundle); err != nil || !info.ModTime().Equal(old) {
 		t.Errorf("written again (%v)", err)
 	}
 
 	// In a shell with the gate's variables the bundle must not include itself.
-	t.Setenv("SSL_CERT_FILE", path)
-	if _, err := a.WriteBundle(filepath.Dir(path)); err != nil && !errors.Is(err, ErrNoRoots) {
+	t.Setenv("SSL_CERT_FILE", files.Bundle)
+	if _, err := a.WriteClientFiles(filepath.Dir(files.Bundle)); err != nil && !errors.Is(err, ErrNoRoots) {
 		t.Fatal(err)
 	}
-	if data, err := os.ReadFile(path); err != nil || bytes.Count(data, a.PEM()) != 1 {
+	if data, err := os.ReadFile(files.Bundle); err != nil || bytes.Count(data, a.PEM()) != 1 {
 		t.Errorf("the CA is in it %d times (%v)", bytes.Count(data, a.PEM()), err)
 	}
 }

@@ -1,9 +1,6 @@
 package ca
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -81,30 +78,6 @@ func TestLeafRefuses(t *testing.T) {
 		if _, err := a.Leaf(host); err == nil {
 			t.Errorf("%q: got a certificate", host)
 		}
-	}
-}
-
-// A real handshake, which checks all that package tls requires of a certificate.
-func TestLeafServes(t *testing.T) {
-	a := open(t, t.TempDir())
-	leaf, err := a.Leaf("example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(a.PEM()) {
-		t.Fatal("PEM() has no certificate")
-	}
-	near, far := net.Pipe()
-	defer near.Close()
-	defer far.Close()
-	served := make(chan error, 1)
-	go func() { served <- tls.Server(far, &tls.Config{Certificates: []tls.Certificate{*leaf}}).Handshake() }()
-	if err := tls.Client(near, &tls.Config{RootCAs: roots, ServerName: "example.com"}).Handshake(); err != nil {
-		t.Error(err)
-	}
-	if err := <-served; err != nil {
-		t.Error(err)
 	}
 }
 
@@ -199,36 +172,6 @@ func FuzzLeafName(f *testing.F) {
 			t.Errorf("%q becomes %q, then %q (%v)", host, name, again, err)
 		}
 	})
-}
-
-func BenchmarkLeafNew(b *testing.B) {
-	a := open(b, b.TempDir())
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := a.current.Load().sign("www.example.com", time.Now()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkLeafCached(b *testing.B) {
-	a := open(b, b.TempDir())
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := a.Leaf("www.example.com"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkLeafKey measures the part of BenchmarkLeafNew that a shared key would
-// save.
-func BenchmarkLeafKey(b *testing.B) {
-	for b.Loop() {
-		if _, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-			b.Fatal(err)
-		}
-	}
 }
 
 // OnLeaf is called for each leaf, and shows which were signed.

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -14,23 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 )
-
-// With this variable the test binary acts as a gate that starts: it opens the
-// folder, prints the CA and exits.
-const openerVariable = "ROBOTSGATE_TEST_OPEN"
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(openerVariable); dir != "" {
-		a, err := Open(dir)
-		if err != nil {
-			os.Stderr.WriteString(err.Error())
-			os.Exit(1)
-		}
-		os.Stdout.Write(a.PEM())
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
 
 func open(t testing.TB, dir string) *Authority {
 	t.Helper()
@@ -125,35 +107,6 @@ func TestOpenAtOnce(t *testing.T) {
 	}
 }
 
-func TestOpenAtOnceInProcesses(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Skip(err)
-	}
-	dir := filepath.Join(t.TempDir(), "fresh")
-	outs := make([][]byte, 8)
-	var wg sync.WaitGroup
-	for i := range outs {
-		wg.Go(func() {
-			cmd := exec.CommandContext(t.Context(), exe)
-			cmd.Env = append(os.Environ(), openerVariable+"="+dir)
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			out, err := cmd.Output()
-			if err != nil {
-				t.Errorf("%v: %s", err, &stderr)
-			}
-			outs[i] = out
-		})
-	}
-	wg.Wait()
-	for _, out := range outs {
-		if len(out) == 0 || !bytes.Equal(out, outs[0]) {
-			t.Fatal("two processes that started at once got two CAs")
-		}
-	}
-}
-
 func TestOpenAfterAnInterruptedStart(t *testing.T) {
 	dir := t.TempDir()
 	before := open(t, dir)
@@ -243,50 +196,6 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-func TestOpenExpired(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		a := open(t, dir)
-		time.Sleep(time.Until(a.Certificate().NotAfter) - 20*24*time.Hour)
-		if w := a.Warnings(); len(w) != 1 || !strings.Contains(w[0], "expires on") {
-			t.Errorf("20 days before the end: warnings %q", w)
-		}
-		time.Sleep(21 * 24 * time.Hour)
-		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "expired on") || !strings.Contains(err.Error(), "--renew") {
-			t.Errorf("after the end: %v", err)
-		}
-		if _, err := a.Leaf("example.com"); err == nil || !strings.Contains(err.Error(), "expired on") {
-			t.Errorf("a leaf after the end: %v", err)
-		}
-		renewed, err := Renew(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := renewed.Leaf("example.com"); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func TestRenew(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "fresh")
-	first, err := Renew(dir) // also in an empty folder
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := Renew(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if equalKeys(first.Certificate().PublicKey, second.Certificate().PublicKey) {
-		t.Error("the new CA has the old key")
-	}
-	if !open(t, dir).Certificate().Equal(second.Certificate()) {
-		t.Error("Open doesn't find the new CA")
-	}
-	onlyFiles(t, dir, "ca-key.pem", "ca.pem")
-}
-
 // Processes that open a CA while it is renewed must get a certificate and key that
 // belong together.
 func TestRenewWhileOthersOpen(t *testing.T) {
@@ -311,18 +220,6 @@ func TestRenewWhileOthersOpen(t *testing.T) {
 	})
 	wg.Wait()
 	open(t, dir)
-}
-
-func TestCreateKeepsAnExistingFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	for _, text := range []string{"first", "second"} {
-		if err := create(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if data, err := os.ReadFile(path); err != nil || string(data) != "first" {
-		t.Errorf("%q (%v)", data, err)
-	}
 }
 
 // A file may be read while it is written.

@@ -75,11 +75,11 @@ func TestBothAreTrustedAfterARenewal(t *testing.T) {
 
 func bundleOf(t *testing.T, a *Authority, dir string) string {
 	t.Helper()
-	path, err := a.WriteBundle(dir)
-	if path == "" {
+	files, err := a.WriteClientFiles(dir)
+	if files.Bundle == "" {
 		t.Fatal(err)
 	}
-	return path
+	return files.Bundle
 }
 
 // A running gate signs with the old CA until Reload.
@@ -142,9 +142,10 @@ func TestRenewalCutShort(t *testing.T) {
 	onlyFiles(t, dir, "ca-key.pem", "ca.pem")
 }
 
+// The first of several renewals makes the folder too.
 func TestRenewalsAreBounded(t *testing.T) {
-	dir := t.TempDir()
-	gate := open(t, dir)
+	dir := filepath.Join(t.TempDir(), "fresh")
+	gate := renew(t, dir)
 	var last *Authority
 	for range 10 {
 		last = renew(t, dir)
@@ -155,6 +156,7 @@ func TestRenewalsAreBounded(t *testing.T) {
 	if trusts(t, last.PEM(), gate) {
 		t.Error("the first CA is still trusted after nine others")
 	}
+	onlyFiles(t, dir, "ca-key.pem", "ca.pem")
 }
 
 // A renewal drops certificates that are not CAs of a gate.
