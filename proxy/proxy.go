@@ -30,7 +30,7 @@ package proxy
 //	headers that are removed from requests:
 //		rerouting.txt for those that change what a server serves, request.go otherwise
 //	when a request is signed:
-//		sign.go, and a case in sign_test.go; for which crawlers: internal/gate/sign.go
+//		sign.go, and a case in sign_test.go; for which crawlers: internal/gate/signing.go
 //	the time-out of a response:
 //		Options.Silence in settings.go, for which there is no key; how it works: stream.go and
 //		proxy/internal/body/idletimer.go

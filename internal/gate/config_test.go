@@ -2,14 +2,19 @@ package gate
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/keyfile"
+	"robotsgate/policy"
 )
 
 const exampleFile = "../../config.yaml"
@@ -92,12 +97,6 @@ func TestEmptyIsTheDefault(t *testing.T) {
 	}
 }
 
-func TestCrawlersOrDefault(t *testing.T) {
-	if got := DefaultConfig().CrawlersOrDefault(); len(got) != 1 || got[0].Name != "default" || got[0].DenyStatus != 403 {
-		t.Errorf("got %+v", got)
-	}
-}
-
 // FuzzParse: a mistake cites a line that exists, in one line of text, and a configuration
 // without mistakes is within its bounds.
 func FuzzParse(f *testing.F) {
@@ -127,4 +126,282 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestRestartIsSaid: config.yaml marks every key that takes effect at start only, and no
+// other, with [restart].
+func TestRestartIsSaid(t *testing.T) {
+	data, err := os.ReadFile(exampleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	section := ""
+	key := regexp.MustCompile(`^( *)([a-z_]+):`)
+	for line := range strings.Lines(string(data)) {
+		m := key.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		if m[1] == "" {
+			section = m[2]
+		}
+		if strings.Contains(line, "# [restart] ") {
+			said = append(said, strings.TrimPrefix(strings.Repeat(section+".", len(m[1])/2)+m[2], "."))
+		}
+	}
+	if want := config.Paths(new(Config), "restart"); !slices.Equal(said, want) {
+		t.Errorf("%s says [restart] of %q, want %q", exampleFile, said, want)
+	}
+}
+
+const everything = `
+listen: 127.0.0.1:1234
+data_dir: ${DIR}
+mode: report
+crawlers:
+- name: news
+  login: {user: u, password_bcrypt: "$2a$10$abcdefghijklmnopqrstuuGy2LM1fyWS8eXcT2yxQwzC0G0Qjzr3G"}
+  sources: [10.0.0.0/8, 2001:db8::/32]
+  user_agents: ["*news*", "${AGENT}"]
+  product_tokens: [NewsBot]
+  purposes: [train-ai, tdm]
+  deny_status: 451
+overrides:
+- hosts: ["*.PARTNER.example"]
+  paths: ["/api/$${x}", "*#"]
+  methods: [GET, HEAD]
+  crawlers: [news]
+  action: allow
+  reason: "a: \"b\" \u2028 ${REASON}"
+  expires: 2027-03-01
+robots: {max_age: 90m, max_bytes: 1MiB, after_stale: keep}
+usage: {reserved: refuse, tdmrep: true, unread: refuse}
+egress: {proxy: "http://me:${PASSWORD}@proxy.lan:3128", ports: [80, 443]}
+log: {level: warn, redact_query: true}
+`
+
+// TestEffective writes every key with the value in force, and reads it again.
+func TestEffective(t *testing.T) {
+	env := map[string]string{"DIR": "/data", "AGENT": "true", "REASON": "${NOT} $ \xff", "PASSWORD": "hunter2"}
+	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+	c := DefaultConfig()
+	c.source = config.Decode(c, "x", "", []byte(everything), lookup)
+	if err := c.source.Err(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := c.Effective()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, hidden := range []string{"hunter2", "$2a$"} {
+		if bytes.Contains(text, []byte(hidden)) {
+			t.Errorf("%s is in it:\n%s", hidden, text)
+		}
+	}
+	again, err := KeptConfig(text)
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	twice, err := again.Effective()
+	if err != nil || !bytes.Equal(text, twice) {
+		t.Errorf("read and written again (%v):\n%s\nwant\n%s", err, twice, text)
+	}
+	// Everything is equal but secrets and invalid UTF-8.
+	c.Crawlers[0].Login.Hash = "xxxxx"
+	c.Egress.Parent = again.Egress.Parent
+	c.Overrides[0].Reason = strings.ReplaceAll(c.Overrides[0].Reason, "\xff", "\ufffd")
+	c.source, again.source = nil, nil
+	if !reflect.DeepEqual(c, again) {
+		t.Errorf("got  %+v\nwant %+v", again, c)
+	}
+	if got := again.Egress.Parent.String(); got != "http://xxxxx@proxy.lan:3128" {
+		t.Errorf("proxy %s", got)
+	}
+	// Every key is there, keys with their defaults too.
+	for _, key := range []string{"unknown_clients: \"allow\"", "min_age: \"5m\"", "disk_bytes: \"10GiB\"", "intercept: true", "passthrough: []", "audit_keep: 30", "expires: \"2027-03-02T00:00:00Z\""} {
+		if !bytes.Contains(text, []byte(key)) {
+			t.Errorf("%s is missing in\n%s", key, text)
+		}
+	}
+}
+
+// TestKeptDamaged: Kept refuses text that is not a configuration.
+func TestKeptDamaged(t *testing.T) {
+	for _, text := range []string{"nonsense: true\n", "[", "listen: \"${X}\"\n", "robots: {max_age: never}\n"} {
+		if _, err := KeptConfig([]byte(text)); err == nil {
+			t.Errorf("%q is read", text)
+		}
+	}
+}
+
+// TestFleetHash: the hash depends on what should be equal in all gates, and on nothing else.
+func TestFleetHash(t *testing.T) {
+	hash := func(change func(*Config)) string {
+		c := DefaultConfig()
+		c.Fleet.Address, c.Fleet.KeyFile = "redis://a:hunter2@store.lan", "/etc/fleet.key"
+		change(c)
+		h, err := c.FleetHash()
+		if err != nil || len(h) != 16 {
+			t.Fatalf("%q, %v", h, err)
+		}
+		return h
+	}
+	first := hash(func(*Config) {})
+	for name, change := range map[string]func(*Config){
+		"listen":         func(c *Config) { c.Listen = "10.0.0.1:9309" },
+		"transparent":    func(c *Config) { c.ListenTransparent = "10.0.0.1:9311" },
+		"data_dir":       func(c *Config) { c.DataDir = "/elsewhere" },
+		"admin":          func(c *Config) { c.Admin.Hosts = []string{"gate-2.example"} },
+		"limits":         func(c *Config) { c.Limits.MaxConnections = 1 },
+		"log":            func(c *Config) { c.Log.Audit.File = "/elsewhere" },
+		"fleet.address":  func(c *Config) { c.Fleet.Address = "redis://b:hunter3@127.0.0.1" },
+		"fleet.key_file": func(c *Config) { c.Fleet.KeyFile = "/elsewhere" },
+		"fleet.ca_file":  func(c *Config) { c.Fleet.CAFile = "/elsewhere" },
+		"https.ca_cert":  func(c *Config) { c.HTTPS.CACert, c.HTTPS.CAKey = "/elsewhere", "/elsewhere" },
+		"egress.ca_file": func(c *Config) { c.Egress.CAFile = "/elsewhere" },
+	} {
+		if got := hash(change); got != first {
+			t.Errorf("%s changes the hash", name)
+		}
+	}
+	for name, change := range map[string]func(*Config){
+		"mode":          func(c *Config) { c.Mode = policy.Report },
+		"robots":        func(c *Config) { c.Robots.MaxAge = time.Hour },
+		"overrides":     func(c *Config) { c.Overrides = []policy.Override{{Action: policy.Deny, Reason: "r"}} },
+		"pace":          func(c *Config) { c.Pace.MinDelay = time.Second },
+		"fleet.timeout": func(c *Config) { c.Fleet.Timeout = time.Second },
+	} {
+		if got := hash(change); got == first {
+			t.Errorf("%s does not change the hash", name)
+		}
+	}
+}
+
+// TestFleetSecret: the password of the store is in no configuration that is kept.
+func TestFleetSecret(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "fleet.key"), make([]byte, 32), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := "fleet: {address: 'redis://gate:${PW}@a.lan:1,b.lan:2', key_file: fleet.key}"
+	c, err := ParseConfig(filepath.Join(dir, "x.yaml"), []byte(text), func(string) (string, bool) { return "hunter2", true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := c.Effective()
+	if err != nil || bytes.Contains(kept, []byte("hunter2")) || !bytes.Contains(kept, []byte("redis://xxxxx:xxxxx@a.lan:1,b.lan:2")) {
+		t.Errorf("%v\n%s", err, kept)
+	}
+	if again, err := KeptConfig(kept); err != nil || again.Fleet.Prefix != "robotsgate" {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if got := string(c.Fleet.Address); got != "redis://gate:hunter2@a.lan:1,b.lan:2" {
+		t.Errorf("the gate has the address %s", got)
+	}
+}
+
+// TestSecretFiles has configurations with and without a password, which makes the file itself secret.
+func TestSecretFiles(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want bool
+	}{
+		{`egress: {proxy: "http://proxy.lan:3128"}`, false},
+		{`egress: {proxy: "http://user:password@proxy.lan:3128"}`, true},
+		{`crawlers: [{name: news, user_agents: [news]}]`, false},
+		{`crawlers: [{name: news, login: {user: news, password_bcrypt: "$2a$10$abcdefghijklmnopqrstuuGy2LM1fyWS8eXcT2yxQwzC0G0Qjzr3G"}}]`, true},
+	} {
+		got, err := ParseConfig("gate.yaml", []byte(c.text), noEnv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if secret := slices.Contains(got.SecretFiles(), "gate.yaml"); secret != c.want {
+			t.Errorf("%s: the file is secret: got %v, want %v", c.text, secret, c.want)
+		}
+	}
+	// A parent proxy from the environment is not in the file.
+	c, err := ParseConfig("gate.yaml", nil, lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Egress.Parent, err = config.ParseProxy("http://user:password@proxy.lan:3128"); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.SecretFiles(); len(got) > 0 {
+		t.Errorf("got %q, want none", got)
+	}
+}
+
+// TestAdmit: unknown clients become a crawler with a name that no other crawler has.
+func TestAdmit(t *testing.T) {
+	for names, want := range map[string]string{
+		"":                  "",
+		"news":              "news default",
+		"default":           "default unknown-2",
+		"default unknown-2": "default unknown-2 unknown-3",
+	} {
+		c := DefaultConfig()
+		c.UnknownClients = RefuseClients
+		for name := range strings.FieldsSeq(names) {
+			c.Crawlers = append(c.Crawlers, Crawler{Crawler: policy.Crawler{Name: name, Login: policy.Login{User: "u", Hash: "h"}}})
+		}
+		c.Admit()
+		if err := c.SetProductToken("NewsBot"); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, k := range c.Crawlers {
+			got = append(got, k.Name)
+			if len(k.Tokens) != 1 || k.Tokens[0] != "NewsBot" {
+				t.Errorf("%q: %s obeys %q", names, k.Name, k.Tokens)
+			}
+		}
+		if want == "" {
+			want = "default" // --token needs one
+		}
+		if strings.Join(got, " ") != want || c.UnknownClients != AllowClients {
+			t.Errorf("%q: %q, want %q; unknown clients: %s", names, got, want, c.UnknownClients)
+		}
+	}
+}
+
+// TestAgents: crawlers with one agent have one directory, which has each key once.
+func TestAgents(t *testing.T) {
+	dir := t.TempDir()
+	ids := map[string]string{}
+	for _, name := range []string{"a", "b", "c"} {
+		key, err := keyfile.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[key.ID()] = name
+	}
+	c, err := ParseConfig(filepath.Join(dir, "gate.yaml"), []byte(`
+crawlers:
+- {name: first, sign: {key_file: b, agent: "https://bots.example.com"}, user_agents: [a]}
+- {name: unsigned, user_agents: [b]}
+- {name: second, sign: {key_file: c, agent: "https://other.example:8443/"}, user_agents: [c]}
+- {name: third, sign: {key_file: a, agent: "HTTPS://Bots.Example.com:443/"}, user_agents: [d]}
+- {name: fourth, sign: {key_file: b, agent: "https://bots.example.com"}}
+`), noEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, agent := range c.Agents() {
+		var line strings.Builder
+		line.WriteString(agent.Origin + " " + agent.Authority())
+		for _, key := range agent.Keys {
+			line.WriteString(" " + ids[key.ID()])
+		}
+		got = append(got, line.String())
+	}
+	want := []string{"https://bots.example.com bots.example.com b a", "https://other.example:8443 other.example:8443 c"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if agents := DefaultConfig().Agents(); len(agents) != 0 {
+		t.Errorf("the defaults have the agents %s", fmt.Sprint(agents))
+	}
 }

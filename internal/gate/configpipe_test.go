@@ -28,9 +28,9 @@ func TestPipes(t *testing.T) {
 	if err := <-written; err != nil {
 		t.Error(err)
 	}
-	for _, text := range []string{"egress: {ca_file: pipe}", "https: {ca_cert: pipe, ca_key: pipe}"} {
+	for _, text := range []string{"egress: {ca_file: pipe}", "https: {ca_cert: pipe, ca_key: pipe}", "log: {audit: audit.jsonl, audit_key_file: pipe}"} {
 		_, err := ParseConfig(filepath.Join(dir, "gate.yaml"), []byte(text), noEnv)
-		if err == nil || !strings.Contains(err.Error(), "is a pipe") {
+		if err == nil || !strings.Contains(err.Error(), "a pipe") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"regexp"
 
+	"robotsgate/internal/admin"
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 )
 
 // EngineConfig returns the configuration of an engine. With a nil store, records are kept in memory only.
@@ -41,6 +43,43 @@ func Crawlers(c *Config) policy.Crawlers {
 	all := policy.Crawlers{Default: crawler(policy.DefaultCrawler()), RefuseUnknown: c.UnknownClients == RefuseClients}
 	for _, k := range c.Crawlers {
 		all.Known = append(all.Known, crawler(k.Crawler))
+	}
+	return all
+}
+
+// newPacer returns a pacer. In a fleet its distances hold over all gates.
+func (g *Gate) newPacer() *pace.Pacer {
+	c := g.config.Pace
+	if g.fleet == nil {
+		return pace.New(c, nil)
+	}
+	return pace.New(c, g.fleet.Clock())
+}
+
+// fetching returns what sends the fetches of robots.txt. If there is a pace, they count as starts, but
+// never wait.
+func (g *Gate) fetching() http.RoundTripper {
+	if !g.config.Pace.On() {
+		return g.wrapped()
+	}
+	return countedFetches{g.wrapped(), g.pacer}
+}
+
+// countedFetches tells the pacer of each request.
+type countedFetches struct {
+	http.RoundTripper
+	pacer *pace.Pacer
+}
+
+func (f countedFetches) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.pacer.Started(r.URL.Scheme + "://" + r.URL.Host)
+	return f.RoundTripper.RoundTrip(r)
+}
+
+// queues returns the origins for which requests wait, for the status page.
+func (g *Gate) queues() (all []admin.Queue) {
+	for _, q := range g.pacer.Queues() {
+		all = append(all, admin.Queue{Origin: q.Origin, Waiting: q.Waiting, Longest: q.Longest.Seconds()})
 	}
 	return all
 }

@@ -15,6 +15,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/keyfile"
+	"robotsgate/policy"
 )
 
 // LogSigner returns the signer of the audit log of the gate that owns dir, its data_dir. The error is fs.ErrNotExist
@@ -66,21 +67,20 @@ func (g *Gate) openAudit(dir string, out io.Writer) (err error) {
 			return err
 		}
 	}
-	o.Settle = g.settle
+	engine := g.engine // those of reloads share what it saves
+	o.Settle = func() { settle(engine) }
 	if g.audit, err = audit.Open(o, out, g.log); err != nil {
 		return fmt.Errorf("log.audit: %w; check the path and its permissions", err)
 	}
 	return nil
 }
 
-// settle waits until the snapshots by which requests were decided are kept.
-func (g *Gate) settle() {
+// settle waits until the snapshots by which an engine has decided are kept.
+func settle(engine *policy.Engine) {
 	const longest = 2 * time.Second // for a disk that hangs
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
-	if engine := g.saving.Load(); engine != nil {
-		engine.Settle(ctx)
-	}
+	engine.Settle(ctx)
 }
 
 // evidence returns what reads the state of the audit log; nil: there is none.

@@ -42,7 +42,6 @@ type Gate struct {
 	disk           *store.Disk  // the store; nil: it is in memory, since another gate uses the folder
 	fleet          *fleet.Fleet // the store, shared with other gates; nil: there is no fleet
 	engine         *policy.Engine
-	saving         atomic.Pointer[policy.Engine] // the first engine; those of reloads share what it saves
 	remembered     *policy.TagCache
 	upstream       *proxy.Transport
 	pacer          *pace.Pacer        // of all configurations
@@ -113,7 +112,13 @@ func New(c *Config, o Options) (_ *Gate, err error) {
 	if err := g.openTrust(dir); err != nil {
 		return nil, err
 	}
-	if err := g.openRecords(dir, o.Out); err != nil {
+	if err := g.openRecords(dir); err != nil {
+		return nil, err
+	}
+	if err := g.openEngine(); err != nil {
+		return nil, err
+	}
+	if err := g.openAudit(dir, o.Out); err != nil {
 		return nil, err
 	}
 	if err := g.wire(); err != nil {
@@ -124,8 +129,8 @@ func New(c *Config, o Options) (_ *Gate, err error) {
 	return g, nil
 }
 
-// openRecords opens the snapshots and the audit log.
-func (g *Gate) openRecords(dir string, out io.Writer) (err error) {
+// openRecords opens the configurations, the snapshots and the store of the fleet.
+func (g *Gate) openRecords(dir string) error {
 	c := g.config
 	g.configurations = configurations.Open(dir, c.Robots.Keep, g.log)
 	if err := g.openStore(dir); err != nil {
@@ -134,14 +139,11 @@ func (g *Gate) openRecords(dir string, out io.Writer) (err error) {
 	if g.id = newID(); g.disk != nil {
 		g.id = ownID(dir, g.log)
 	}
-	if err := g.openFleet(); err != nil {
-		return err
-	}
-	return g.openAudit(dir, out)
+	return g.openFleet()
 }
 
-// wire makes the parts that work on requests, and connects them.
-func (g *Gate) wire() (err error) {
+// openEngine makes what decides, and the transport to origins.
+func (g *Gate) openEngine() (err error) {
 	c := g.config
 	g.pacer = g.newPacer()
 	pool, err := Roots(c)
@@ -154,10 +156,15 @@ func (g *Gate) wire() (err error) {
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
 		return err
 	}
-	g.saving.Store(g.engine)
 	if g.fleet != nil {
 		g.fleet.Start(g.engine, g.pacer.Recent)
 	}
+	return nil
+}
+
+// wire makes the parts that work on requests, and connects them.
+func (g *Gate) wire() (err error) {
+	c := g.config
 	if g.remembered, err = policy.NewTagCache(int64(c.Tags.CacheBytes)); err != nil {
 		return &field.Error{Field: "tags.cache_bytes", Err: err}
 	}

@@ -33,7 +33,7 @@ func serveGate(t *testing.T, log io.Writer, redact bool, more string) (g *Gate, 
 	dir := t.TempDir()
 	file = filepath.Join(dir, "audit.jsonl")
 	text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ndata_dir: %q\nlimits: {shutdown_delay: 0s}\nlog: {level: debug, audit: %q, redact_query: %v}\n", dir, file, redact) + more
-	c, err := ReadConfig("gate.yaml", strings.NewReader(text), func(string) (string, bool) { return "", false })
+	c, err := ReadConfig("gate.yaml", strings.NewReader(text), noEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
