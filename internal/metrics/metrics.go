@@ -8,6 +8,8 @@ package metrics
 
 import (
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"robotsgate/policy"
+	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
 
@@ -22,17 +25,17 @@ import (
 type Metrics struct {
 	registry *prometheus.Registry
 
-	requests    *requests
+	requests    *prometheus.CounterVec
+	prepared    sync.Map // crawlers with all counters of requests
 	heads       *prometheus.CounterVec
-	lookups     map[policy.Layer]prometheus.Counter
-	recalled    prometheus.Counter // responses of which the tags were remembered
-	unknown     prometheus.Counter // and the others without a head
+	lookups     *prometheus.CounterVec
+	recalls     *prometheus.CounterVec
 	bytes       prometheus.Counter
 	decided     prometheus.Histogram
 	held        prometheus.Counter
 	heldFor     prometheus.Histogram
 	paceRefused prometheus.Counter
-	stated      *statements
+	stated      *prometheus.CounterVec
 	upstream    prometheus.Histogram
 	added       prometheus.Histogram
 
@@ -47,8 +50,7 @@ type Metrics struct {
 
 	fleetCalls prometheus.Histogram
 
-	signed  prometheus.Counter // certificates
-	cached  prometheus.Counter // certificates that were signed before
+	leaves  *prometheus.CounterVec
 	signing prometheus.Histogram
 }
 
@@ -68,54 +70,62 @@ var (
 
 // New returns metrics that have counted nothing.
 func New() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), fleetCalls: newFleetCalls(), lookups: map[policy.Layer]prometheus.Counter{}}
-	m.requests = newRequests(m.counters("robotsgate_requests_total", "Requests by decision (allow, deny, reported: would be denied, but report mode let it through, none), reason and crawler.", "decision", "reason", "crawler"))
-	m.heads = m.counters("robotsgate_head_scans_total", "Responses of origins by how far the page's head was read for robots tags, and why not further.", "state", "why")
+	m := &Metrics{registry: prometheus.NewRegistry(), fleetCalls: newFleetCalls()}
+	m.requests = m.vector("robotsgate_requests_total", "Requests by decision (allow, deny, reported: would be denied, but report mode let it through, none), reason and crawler.", "decision", "reason", "crawler")
+	m.prepare("") // requests for which the crawler was not identified
+	m.heads = m.vector("robotsgate_head_scans_total", "Responses of origins by how far the page's head was read for robots tags, and why not further.", "state", "why")
 	for _, labels := range [][2]string{
 		{"complete", ""}, {"remembered", ""}, {"partial", "limit"}, {"partial", "timeout"}, {"partial", "encoding"},
 		{"skipped", "type"}, {"skipped", "status"}, {"skipped", "method"}, {"skipped", "off"},
 	} {
 		m.heads.WithLabelValues(labels[0], labels[1])
 	}
-	layers := m.counters("robotsgate_robots_lookups_total", "Decisions by where the robots.txt was found: memory, store, or fetch, for which the request waits.", "layer")
-	for _, l := range []policy.Layer{policy.InMemory, policy.InStore, policy.Fetched} {
-		m.lookups[l] = layers.WithLabelValues(string(l))
-	}
-	recalls := m.counters("robotsgate_tag_lookups_total", "Responses without a page's head (304, 206, to HEAD) by whether the URL's robots tags were remembered.", "result")
-	m.recalled, m.unknown = recalls.WithLabelValues("hit"), recalls.WithLabelValues("miss")
-	m.bytes = m.counters("robotsgate_response_bytes_total", "Bytes of response bodies passed on to clients.").WithLabelValues()
+	m.lookups = m.counters("robotsgate_robots_lookups_total", "Decisions by where the robots.txt was found: memory, store, or fetch, for which the request waits.", "layer",
+		string(policy.InMemory), string(policy.InStore), string(policy.Fetched))
+	m.recalls = m.counters("robotsgate_tag_lookups_total", "Responses without a page's head (304, 206, to HEAD) by whether the URL's robots tags were remembered.", "result", "hit", "miss")
+	m.bytes = m.counter("robotsgate_response_bytes_total", "Bytes of response bodies passed on to clients.")
 	m.decided = m.histogram("robotsgate_decision_seconds", "Time from the arrival of a request to the decision, with any wait for robots.txt.", decisionTimes)
 	m.upstream = m.histogram("robotsgate_upstream_seconds", "Time from sending a request on to the head of the origin's response, or to its failure.", originTimes)
 	m.added = m.histogram("robotsgate_added_seconds", "Time that the gate adds to a request: until it is sent on, and from the head of the origin's response to that of the answer.", addedTimes)
-	m.held = m.counters("robotsgate_pace_held_total", "Requests that have waited for their turn, and were sent.").WithLabelValues()
+	m.held = m.counter("robotsgate_pace_held_total", "Requests that have waited for their turn, and were sent.")
 	m.heldFor = m.histogram("robotsgate_pace_held_seconds", "Time that these requests have waited.", originTimes)
-	m.paceRefused = m.counters("robotsgate_pace_refused_total", "Requests that were refused since their turn would have come too late.").WithLabelValues()
-	m.stated = newStatements(m.counters("robotsgate_usage_stated_total", "Requests for which a usage preference was in force, by category (train-ai, ai-input, search, tdm, other) and value (y: allowed, n: reserved).", "category", "value"))
-	m.signatures = m.counters("robotsgate_signed_requests_total", "Requests that were signed (Web Bot Auth), by crawler.", "crawler")
-	m.signatures.WithLabelValues("default") // so that the name exists before the first
+	m.paceRefused = m.counter("robotsgate_pace_refused_total", "Requests that were refused since their turn would have come too late.")
+	m.stated = m.vector("robotsgate_usage_stated_total", "Requests for which a usage preference was in force, by category (train-ai, ai-input, search, tdm, other) and value (y: allowed, n: reserved).", "category", "value")
+	for _, category := range append(slices.Clone(usage.Purposes), other) {
+		m.stated.WithLabelValues(string(category), "y")
+		m.stated.WithLabelValues(string(category), "n")
+	}
+	m.signatures = m.counters("robotsgate_signed_requests_total", "Requests that were signed (Web Bot Auth), by crawler.", "crawler", "default") // so that the name exists before the first
 	m.signature = m.histogram("robotsgate_request_signing_seconds", "Time to make the signatures of a request, one for each attempt to send it.", requestSigningTimes)
-	m.fetches = m.counters("robotsgate_robots_fetches_total", "Fetches of robots.txt by outcome.", "outcome")
-	m.tdmrepFetches = m.counters("robotsgate_tdmrep_fetches_total", "Fetches of tdmrep.json by outcome.", "outcome")
-	for _, outcome := range []string{string(policy.Fresh), string(policy.Unavailable), string(policy.Unreachable), "error"} {
-		m.fetches.WithLabelValues(outcome)
-		m.tdmrepFetches.WithLabelValues(outcome)
-	}
+	outcomes := []string{string(policy.Fresh), string(policy.Unavailable), string(policy.Unreachable), "error"}
+	m.fetches = m.counters("robotsgate_robots_fetches_total", "Fetches of robots.txt by outcome.", "outcome", outcomes...)
+	m.tdmrepFetches = m.counters("robotsgate_tdmrep_fetches_total", "Fetches of tdmrep.json by outcome.", "outcome", outcomes...)
 	m.fetched = m.histogram("robotsgate_robots_fetch_seconds", "Duration of fetches of robots.txt.", originTimes)
-	m.reloads = m.counters("robotsgate_config_reloads_total", "Changes of the configuration: applied, or refused because of a mistake.", "outcome")
-	for _, outcome := range []string{"applied", "refused"} {
-		m.reloads.WithLabelValues(outcome)
-	}
-	leaves := m.counters("robotsgate_leaf_certificates_total", "Certificates presented to clients: signed for the connection, or from the cache.", "from")
-	m.signed, m.cached = leaves.WithLabelValues("signed"), leaves.WithLabelValues("cache")
+	m.reloads = m.counters("robotsgate_config_reloads_total", "Changes of the configuration: applied, or refused because of a mistake.", "outcome", "applied", "refused")
+	m.leaves = m.counters("robotsgate_leaf_certificates_total", "Certificates presented to clients: signed for the connection, or from the cache.", "from", "signed", "cache")
 	m.signing = m.histogram("robotsgate_leaf_signing_seconds", "Duration of making and signing a certificate.", signingTimes)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
+func (m *Metrics) vector(name, help string, labels ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	m.registry.MustRegister(c)
 	return c
+}
+
+// counters returns counters with one label. Those with the given values exist from now on: Prometheus computes rates
+// from increases, and sees none in a counter that begins at 1.
+func (m *Metrics) counters(name, help, label string, values ...string) *prometheus.CounterVec {
+	c := m.vector(name, help, label)
+	for _, v := range values {
+		c.WithLabelValues(v)
+	}
+	return c
+}
+
+func (m *Metrics) counter(name, help string) prometheus.Counter {
+	return m.vector(name, help).WithLabelValues()
 }
 
 func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
@@ -131,11 +141,9 @@ func (m *Metrics) Handler() http.Handler {
 
 // Request counts a request, after its end.
 func (m *Metrics) Request(x *proxy.Record) {
-	m.requests.count(x)
-	if d := x.Decision; d != nil && d.Robots != nil {
-		if c := m.lookups[d.Robots.From]; c != nil {
-			c.Inc()
-		}
+	m.decision(x)
+	if d := x.Decision; d != nil && d.Robots != nil && d.Robots.From != "" {
+		m.lookups.WithLabelValues(string(d.Robots.From)).Inc()
 	}
 	if x.Upstream > 0 { // the response is the origin's
 		m.tags(x)
@@ -154,7 +162,7 @@ func (m *Metrics) Request(x *proxy.Record) {
 		m.held.Inc()
 		m.heldFor.Observe(held.Seconds())
 	}
-	m.stated.count(x.Stated)
+	m.statements(x.Stated)
 	if x.Signed != "" {
 		m.signatures.WithLabelValues(x.Crawler).Inc()
 		m.signature.Observe(x.Signing.Seconds())
@@ -175,9 +183,32 @@ func (m *Metrics) tags(x *proxy.Record) {
 	switch {
 	case !headless:
 	case x.Head.State == "remembered":
-		m.recalled.Inc()
+		m.recalls.WithLabelValues("hit").Inc()
 	default:
-		m.unknown.Inc()
+		m.recalls.WithLabelValues("miss").Inc()
+	}
+}
+
+// other is the category of all categories that mean nothing to the gate: a publisher can name any.
+const other usage.Purpose = "other"
+
+// statements counts a request once for each category. Of several statements n counts.
+func (m *Metrics) statements(s usage.Stated) {
+	if len(s.Preferences) == 0 {
+		return
+	}
+	values := map[usage.Purpose]string{}
+	for name, value := range s.Values() {
+		category := usage.Purpose(name)
+		if !slices.Contains(usage.Purposes, category) {
+			category = other
+		}
+		if values[category] != "n" {
+			values[category] = value
+		}
+	}
+	for category, value := range values {
+		m.stated.WithLabelValues(string(category), value).Inc()
 	}
 }
 
@@ -195,10 +226,10 @@ func (m *Metrics) Fetch(f policy.Fetch) {
 // 0: it was signed before.
 func (m *Metrics) Leaf(signed time.Duration) {
 	if signed == 0 {
-		m.cached.Inc()
+		m.leaves.WithLabelValues("cache").Inc()
 		return
 	}
-	m.signed.Inc()
+	m.leaves.WithLabelValues("signed").Inc()
 	m.signing.Observe(signed.Seconds())
 }
 

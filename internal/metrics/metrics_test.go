@@ -17,6 +17,7 @@ import (
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/fleet"
 	"robotsgate/policy"
+	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
 
@@ -308,18 +309,28 @@ func TestRequestAllocatesNothing(t *testing.T) {
 	}
 }
 
-func BenchmarkRequest(b *testing.B) {
-	m, x := New(), page()
-	b.ReportAllocs()
-	for b.Loop() {
-		m.Request(x)
-	}
-}
-
 // TestAddedWithoutWait: the wait for a pacer is not time that the gate adds.
 func TestAddedWithoutWait(t *testing.T) {
 	const ms = time.Millisecond
 	m := New()
 	m.Request(&proxy.Record{Decided: ms, Paced: proxy.Paced{Held: 3000 * ms}, Sent: 3002 * ms, Upstream: 3004 * ms, Answered: 3005 * ms})
 	wantLines(t, scrape(m), `robotsgate_added_seconds_sum 0.003`, `robotsgate_added_seconds_count 1`)
+}
+
+// TestStated counts a request once for each category, whatever categories the publisher names.
+func TestStated(t *testing.T) {
+	m := New()
+	m.Request(&proxy.Record{Decision: &policy.Decision{Allow: true}, Stated: usage.Stated{Preferences: []usage.Preference{
+		{Category: "train-ai", Allowed: true}, {Category: "train-ai"}, {Category: "search", Allowed: true}, {Category: "bots", Allowed: true}, {Category: "*"},
+	}}})
+	m.Request(&proxy.Record{Decision: &policy.Decision{Allow: true}})
+	wantLines(t, scrape(m),
+		`robotsgate_usage_stated_total{category="train-ai",value="n"} 1`,
+		`robotsgate_usage_stated_total{category="train-ai",value="y"} 0`,
+		`robotsgate_usage_stated_total{category="ai-input",value="n"} 0`,
+		`robotsgate_usage_stated_total{category="search",value="y"} 1`,
+		`robotsgate_usage_stated_total{category="tdm",value="y"} 0`,
+		`robotsgate_usage_stated_total{category="other",value="n"} 1`,
+		`robotsgate_usage_stated_total{category="other",value="y"} 0`,
+	)
 }

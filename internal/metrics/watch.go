@@ -39,6 +39,9 @@ func (m *Metrics) Watch(s Sources) {
 
 type watch struct{ Sources }
 
+// A sender sends a metric to Prometheus.
+type sender func(kind prometheus.ValueType, name, help string, value int64, labels prometheus.Labels)
+
 // Describe describes nothing: Collect makes each description with its value.
 func (w watch) Describe(chan<- *prometheus.Desc) {}
 
@@ -75,9 +78,53 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	send(gauge, "robotsgate_pace_waiting", "Requests that wait for their turn at an origin.", int64(w.Waiting()), nil)
 	send(gauge, "robotsgate_ca_expiry_timestamp_seconds", "When the CA's certificate expires.", w.CAEnds().Unix(), nil)
 	if w.Fleet != nil {
-		collectFleet(w.Fleet(), func(kind prometheus.ValueType, name, help string, value int64) { send(kind, name, help, value, nil) })
+		collectFleet(w.Fleet(), send)
 	}
 	if w.Evidence != nil {
 		collectEvidence(w.Evidence(), send)
 	}
+}
+
+// From a store on the same machine, some 100 µs, to the longest fleet.timeout.
+var fleetTimes = []float64{100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 1, 5}
+
+// newFleetCalls returns the histogram that [Metrics.Watch] registers if there is a fleet.
+func newFleetCalls() prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: "robotsgate_fleet_call_seconds", Help: "Duration of calls of the fleet's store that were answered.", Buckets: fleetTimes})
+}
+
+// FleetCall counts a call of the fleet's store that was answered.
+func (m *Metrics) FleetCall(took time.Duration) { m.fleetCalls.Observe(took.Seconds()) }
+
+func collectFleet(s fleet.Status, send sender) {
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
+	send(gauge, "robotsgate_fleet_up", "1 if the fleet's store can be used, 0 while this gate goes on alone.", flag(s.State == fleet.Connected), nil)
+	send(gauge, "robotsgate_fleet_gates", "Gates of the fleet that were seen last, with this one.", int64(len(s.Gates)), nil)
+	send(counter, "robotsgate_fleet_calls_total", "Calls of the fleet's store.", int64(s.Calls), nil)
+	send(counter, "robotsgate_fleet_failures_total", "Calls of the fleet's store that failed.", int64(s.Failures), nil)
+	send(counter, "robotsgate_fleet_rejected_total", "Values in the fleet's store that were not authentic, or out of bounds.", int64(s.Rejected), nil)
+	send(gauge, "robotsgate_fleet_configurations_differ", "1 if the gates of the fleet have different configurations.", flag(s.Differ), nil)
+}
+
+func collectEvidence(s audit.Status, send sender) {
+	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
+	send(gauge, "robotsgate_audit_not_continued", "1 if the audit log could not be continued at the start, so that a new one has begun.", flag(s.Broken != ""), nil)
+	send(gauge, "robotsgate_audit_checkpoint_records", "Records that the last checkpoint of the audit log covers.", s.Size, nil)
+	for _, w := range s.Witnesses {
+		name := prometheus.Labels{"witness": w.Name}
+		for outcome, n := range map[string]int64{"cosigned": w.Cosignatures, "failed": w.Failures} {
+			send(counter, "robotsgate_witness_requests_total", "Requests to a witness for a cosignature, by outcome: cosigned, failed.", n, prometheus.Labels{"witness": w.Name, "outcome": outcome})
+		}
+		send(gauge, "robotsgate_witness_cosigned_records", "Records in the last checkpoint that a witness has cosigned.", w.Size, name)
+		if !w.Cosigned.IsZero() {
+			send(gauge, "robotsgate_witness_cosigned_timestamp_seconds", "When a witness has cosigned last; absent until it has since the start.", w.Cosigned.Unix(), name)
+		}
+	}
+}
+
+func flag(set bool) int64 {
+	if set {
+		return 1
+	}
+	return 0
 }
