@@ -14,17 +14,17 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// A changeRow is a change of the rules in force.
+// A changeRow is a change of the rules, or of the tdmrep.json, in force.
 type changeRow struct {
 	Time time.Time `json:"time"`
 	clients
-	Was       string        `json:"was"` // SHA-256; empty where there were no rules
+	Was       string        `json:"was"` // SHA-256; empty where there was no file
 	Is        string        `json:"is"`
-	WasState  policy.State  `json:"was_state"` // stateRules, unavailable or unreachable
-	IsState   policy.State  `json:"is_state"`
+	WasState  policy.State  `json:"was_state,omitempty"` // of rules: stateRules, unavailable or unreachable
+	IsState   policy.State  `json:"is_state,omitempty"`
 	Diff      []string      `json:"diff"`                // of two files
 	DiffMore  int           `json:"diff_more,omitempty"` // lines that are left out
-	Decisions []decisionRow `json:"decisions"`
+	Decisions []decisionRow `json:"decisions,omitzero"`  // nil: of a tdmrep.json, which decides nothing
 	More      int           `json:"decisions_more,omitempty"`
 	Usage     []decisionRow `json:"usage"` // what is stated about the use of content
 	UsageMore int           `json:"usage_more,omitempty"`
@@ -40,9 +40,6 @@ type decisionRow struct {
 	Was   string `json:"was"`
 	Is    string `json:"is"`
 }
-
-// goneWords says why two versions cannot be compared.
-const goneWords = "a file is not kept any more, or has been changed"
 
 // maxChanged bounds the decisions, and the changes of usage, that are listed for one change.
 const maxChanged = 100
@@ -88,18 +85,10 @@ func (p *originHistory) bound(answers []policy.Answer) []string {
 }
 
 func (p *originHistory) change(of clients, was, is phase, paths []string) changeRow {
-	c := changeRow{
-		Time: is.at.UTC(), clients: of, Was: was.sha256, Is: is.sha256, WasState: was.state, IsState: is.state,
-		Diff: []string{}, Decisions: []decisionRow{}, Usage: []decisionRow{}, WasWords: was.String(), IsWords: is.String(),
-	}
-	before, err := p.rulesOf(was)
-	after, err2 := p.rulesOf(is)
-	if err != nil || err2 != nil {
-		c.Gone = goneWords
+	c, before, after := between(of, was, is, p.rulesOf)
+	c.WasState, c.IsState, c.WasWords, c.IsWords, c.Decisions = was.state, is.state, was.String(), is.String(), []decisionRow{}
+	if c.Gone != "" {
 		return c
-	}
-	if c.Was != "" && c.Is != "" {
-		c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+console.UTC(was.from), before, c.Is[:12]+" "+console.UTC(is.from), after)
 	}
 	wasFile, isFile := robotstxt.Parse([]byte(before), 0), robotstxt.Parse([]byte(after), 0)
 	for _, tokens := range p.crawlers(of, wasFile, isFile) {
@@ -110,15 +99,34 @@ func (p *originHistory) change(of clients, was, is phase, paths []string) change
 			}
 			c.Decisions = append(c.Decisions, decisionRow{strings.Join(tokens, ", "), d.Path, was.decides(d.Was), is.decides(d.Is)})
 		}
-		for _, r := range history.CompareUsage(wasFile, isFile, tokens, paths) {
-			if len(c.Usage) == maxChanged {
-				c.UsageMore++
-				continue
-			}
-			c.Usage = append(c.Usage, decisionRow{strings.Join(tokens, ", "), r.Path, history.StatedWords(r.Was), history.StatedWords(r.Is)})
-		}
+		c.restated(history.CompareUsage(wasFile, isFile, tokens, paths))
 	}
 	return c
+}
+
+// between returns a change without what it means, and the files before and after it. File returns the file of a phase.
+func between(of clients, was, is phase, file func(phase) (string, error)) (c changeRow, before, after string) {
+	c = changeRow{Time: is.at.UTC(), clients: of, Was: was.sha256, Is: is.sha256, Diff: []string{}, Usage: []decisionRow{}}
+	before, err := file(was)
+	after, err2 := file(is)
+	switch {
+	case err != nil || err2 != nil:
+		c.Gone = "a file is not kept any more, or has been changed"
+	case c.Was != "" && c.Is != "":
+		c.Diff, c.DiffMore = history.Diff(c.Was[:12]+" "+console.UTC(was.from), before, c.Is[:12]+" "+console.UTC(is.from), after)
+	}
+	return c, before, after
+}
+
+// restated adds the changes of what is stated.
+func (c *changeRow) restated(all []history.Restatement) {
+	for _, r := range all {
+		if len(c.Usage) == maxChanged {
+			c.UsageMore++
+			continue
+		}
+		c.Usage = append(c.Usage, decisionRow{strings.Join(r.Tokens, ", "), r.Path, history.StatedWords(r.Was), history.StatedWords(r.Is)})
+	}
 }
 
 // rulesOf returns the file of a phase, or an equivalent file.

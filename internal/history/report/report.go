@@ -211,10 +211,10 @@ type historyReport struct {
 	Changes []changeRow `json:"changes"`
 	History []answerRow `json:"history"`
 	// TDMRep and TDMRepChanges are those of tdmrep.json; nil if there are none.
-	TDMRep        []answerRow    `json:"tdmrep,omitempty"`
-	TDMRepChanges []tdmrepChange `json:"tdmrep_changes,omitempty"`
-	Origin        string         `json:"origin"`
-	Diff          bool           `json:"-"` // changes were asked for
+	TDMRep        []answerRow `json:"tdmrep,omitempty"`
+	TDMRepChanges []changeRow `json:"tdmrep_changes,omitempty"`
+	Origin        string      `json:"origin"`
+	Diff          bool        `json:"-"` // changes were asked for
 }
 
 // String returns the row for people.
