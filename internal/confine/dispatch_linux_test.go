@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // listenHere returns a listener on loopback and its address.
@@ -105,12 +107,12 @@ func TestListenIPv6(t *testing.T) {
 		t.Logf("this system has no IPv6: %v", err)
 		return
 	}
-	closeFD(loopback)
+	unix.Close(loopback)
 	fd, err := socket{Addr: netip.MustParseAddrPort("[2001:db8::5]:0"), Optional: true}.open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeFD(fd)
+	unix.Close(fd)
 }
 
 // TestMerged checks that connections to several listeners arrive at one, and that none waits for ever

@@ -102,19 +102,3 @@ func TestRemedy(t *testing.T) {
 		}
 	}
 }
-
-func TestUnchangedMappings(t *testing.T) {
-	smaps := `00400000-01400000 r-xp 00000000 08:01 1 /usr/bin/robotsgate
-Rss:               12000 kB
-Anonymous:             0 kB
-01400000-02400000 r--p 01000000 08:01 1 /usr/bin/robotsgate
-Anonymous:             4 kB
-02400000-02500000 rw-p 02000000 08:01 1 /usr/bin/robotsgate
-Anonymous:             0 kB
-7f0000000000-7f0000001000 r--p 00000000 08:01 2 /usr/lib/libc.so
-Anonymous:             0 kB
-`
-	if got, want := fmt.Sprintf("%x", unchanged(smaps, "/usr/bin/robotsgate")), "[{400000 1400000}]"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}

@@ -37,25 +37,15 @@ func setUpMounts(masked []string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return failed("separate the mounts from those outside", err)
 	}
-	if err := protectKernel(); err != nil {
-		return err
+	for _, step := range []func() error{
+		protectKernel, mountProc, forbidMountNamespaces, protectProc, func() error { return keepInPlace(masked) },
+		mountScratch, func() error { return hide(append(masked, devices...)) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	if err := mountProc(); err != nil {
-		return err
-	}
-	if err := forbidMountNamespaces(); err != nil {
-		return err
-	}
-	if err := protectProc(); err != nil {
-		return err
-	}
-	if err := keepInPlace(masked); err != nil {
-		return err
-	}
-	if err := mountScratch(); err != nil {
-		return err
-	}
-	return hide(append(masked, devices...))
+	return nil
 }
 
 // keepInPlace makes the folders of hidden files mount points, which cannot be renamed. A command could

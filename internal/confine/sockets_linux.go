@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+
+	"golang.org/x/sys/unix"
 )
 
 // A plan is which sockets the stub opens, and what this process does with each.
@@ -174,7 +176,7 @@ func openAll(sockets []socket, control int) error {
 		if err := sendSocket(control, fd); err != nil {
 			return failed("pass a socket out", err)
 		}
-		closeFD(fd)
+		unix.Close(fd)
 	}
 	return nil
 }
