@@ -100,7 +100,7 @@ var libraries = map[string][]string{
 	"github.com/alecthomas/kong":            {"internal/cli"},
 	"github.com/andybalholm/brotli":         {"internal/coding"},
 	"github.com/dgraph-io/ristretto/v2":     {"internal/memcache"},
-	"github.com/dunglas/httpsfv":            {"proxy", "proxy/internal/sign", "internal/keyfile"},
+	"github.com/dunglas/httpsfv":            {"proxy", "proxy/internal/sfv", "proxy/internal/sign", "internal/keyfile"},
 	"github.com/elazarl/goproxy":            {"proxy"},
 	"github.com/klauspost/compress":         {"internal/coding"},
 	"github.com/prometheus/client_golang":   {"internal/metrics"},

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -67,15 +66,10 @@ type dialer struct {
 
 // connect returns a client for the servers of an address. With single, the server is not asked whether it
 // is a node of a Cluster.
-func (d *dialer) connect(a address, single bool) (client rueidis.Client, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the store's answer is not valid: %v", p)
-		}
-	}()
+func (d *dialer) connect(a address, single bool) (rueidis.Client, error) {
 	options := d.options(a)
 	options.ForceSingleClient = single
-	client, err = rueidis.NewClient(options)
+	client, err := rueidis.NewClient(options)
 	if err != nil && client != nil {
 		client.Close()
 	}
@@ -120,7 +114,7 @@ func (d *dialer) dial(ctx context.Context, address string, _ *net.Dialer, _ *tls
 		return nil, err
 	}
 	if d.tls == nil {
-		return guarded(conn), nil
+		return conn, nil
 	}
 	config := d.tls.Clone()
 	if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
@@ -132,15 +126,7 @@ func (d *dialer) dial(ctx context.Context, address string, _ *net.Dialer, _ *tls
 		conn.Close()
 		return nil, err
 	}
-	return guarded(encrypted), nil
-}
-
-func guarded(conn net.Conn) net.Conn {
-	const (
-		beside    = 1 << 20 // lines between values, and all that is short
-		maxAnswer = max(2*maxValue, maxGates*(maxAnnouncement+maxGateID), maxNotices*maxNotice) + beside
-	)
-	return newGuard(conn, maxValue, maxAnswer)
+	return encrypted, nil
 }
 
 // track returns a connection that close closes too.

@@ -1,13 +1,16 @@
 package fleet
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -217,4 +220,56 @@ func connected(gates ...*testGate) {
 		}
 	}
 	synctest.Wait()
+}
+
+// helloAnswer is what a server says at first, when it is in standalone mode.
+const helloAnswer = "%3\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.0.0\r\n$5\r\nproto\r\n:3\r\n"
+
+// answering returns the address of a server that answers each command with the next answer, in which %d is
+// the server's port. After the last it repeats the last.
+func answering(t *testing.T, answers []string) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	serve := func(conn net.Conn) {
+		defer conn.Close()
+		commands := bufio.NewReader(conn)
+		for sent := 0; readCommand(commands) == nil; sent++ {
+			answer := answers[min(sent, len(answers)-1)]
+			if _, err := io.WriteString(conn, strings.ReplaceAll(answer, ":%d", ":"+port)); err != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serve(conn)
+		}
+	}()
+	return l.Addr().String()
+}
+
+// readCommand reads a list of values.
+func readCommand(r *bufio.Reader) error {
+	var values, length int
+	if _, err := fmt.Fscanf(r, "*%d\r\n", &values); err != nil {
+		return err
+	}
+	for range values {
+		if _, err := fmt.Fscanf(r, "$%d\r\n", &length); err != nil {
+			return err
+		}
+		if _, err := r.Discard(length + len("\r\n")); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -34,8 +34,8 @@ func TestNoGoroutinesLeft(t *testing.T) {
 		"no such Sentinel":          {"redis://" + process.HostPort() + "?sentinel=main", time.Second},
 		"no password":               {locked.Address(), time.Second},
 		"hung":                      {"redis://" + hung.Addr().String(), 20 * time.Millisecond},
-		"hostile":                   {"redis://" + hostileServer(t, []string{helloAnswer, "*0\r\n"}), time.Second},
-		"a Cluster that moves away": {"redis://" + hostileServer(t, []string{helloAnswer, "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$0\r\n\r\n:%d\r\n", "-MOVED 1 127.0.0.1:1\r\n"}), time.Second},
+		"no slots":                  {"redis://" + answering(t, []string{helloAnswer, "*0\r\n"}), time.Second},
+		"a Cluster that moves away": {"redis://" + answering(t, []string{helloAnswer, "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$0\r\n\r\n:%d\r\n", "-MOVED 1 127.0.0.1:1\r\n"}), time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := runtime.NumGoroutine()

@@ -70,14 +70,8 @@ type redisServer struct {
 }
 
 // call runs a script and returns its answer.
-func (s *redisServer) call(ctx context.Context, script *rueidis.Lua, keys []string, args ...string) (answer rueidis.RedisMessage, err error) {
-	defer func() {
-		// rueidis panics if a redirection has no address.
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the store's answer is not valid: %v", p)
-		}
-	}()
-	answer, err = script.Exec(ctx, s.client, keys, args).ToMessage()
+func (s *redisServer) call(ctx context.Context, script *rueidis.Lua, keys []string, args ...string) (rueidis.RedisMessage, error) {
+	answer, err := script.Exec(ctx, s.client, keys, args).ToMessage()
 	if err != nil {
 		return answer, serverError(err)
 	}

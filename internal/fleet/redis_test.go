@@ -338,10 +338,37 @@ func TestErrorsHideLogins(t *testing.T) {
 		"-ERR unknown command 'AUTH', with args beginning with: 'gatekeeper' 'correct-horse'\r\n",
 		"-NOPERM User gatekeeper has no permissions to run the 'evalsha' command\r\n", // Redis 7.2
 	} {
-		address := hostileServer(t, []string{answer})
+		address := answering(t, []string{answer})
 		_, err := dial(t.Context(), "redis://gatekeeper:correct-horse@"+address, nil, "robotsgate", time.Second)
 		if err == nil || strings.Contains(err.Error(), "correct-horse") || strings.Contains(err.Error(), "gatekeeper") {
 			t.Errorf("got %v", err)
 		}
+	}
+}
+
+// TestOtherServers: a server that is no store, or whose scripts return something else, ends nothing and has no value.
+func TestOtherServers(t *testing.T) {
+	clusterDisabled := "-ERR This instance has cluster support disabled\r\n"
+	for name, answers := range map[string][]string{
+		"nothing":                   {""},
+		"HTTP":                      {"HTTP/1.1 400 Bad Request\r\n\r\n"},
+		"an error":                  {"-ERR no\r\n"},
+		"an answer that is not one": {helloAnswer, clusterDisabled, "+OK\r\n", ":1\r\n", "_\r\n", "*0\r\n", "*3\r\n:1\r\n*0\r\n%0\r\n", "*3\r\n$1\r\n1\r\n_\r\n_\r\n"},
+		"versions":                  {helloAnswer, clusterDisabled, "*3\r\n$2\r\n-1\r\n$1\r\nx\r\n_\r\n", "*3\r\n$20\r\n99999999999999999999\r\n$1\r\nx\r\n_\r\n"},
+		"no slots":                  {helloAnswer, "*0\r\n", "*0\r\n"},
+		"slots that are no list":    {helloAnswer, "+OK\r\n", "+OK\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := dial(testContext(t), "redis://"+answering(t, answers), nil, "robotsgate", 100*time.Millisecond)
+			if err != nil {
+				return
+			}
+			defer s.close()
+			for range 10 {
+				if got, err := s.load(testContext(t), testName, true); err == nil && got.version != 0 {
+					t.Errorf("got %+v", got)
+				}
+			}
+		})
 	}
 }

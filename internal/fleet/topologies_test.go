@@ -246,7 +246,7 @@ func TestSentinelMistakes(t *testing.T) {
 		"no list":           {helloAnswer, "+OK\r\n"},
 		"a list of lists":   {helloAnswer, "*2\r\n*0\r\n*0\r\n"},
 	} {
-		address := hostileServer(t, answers)
+		address := answering(t, answers)
 		_, err := dial(testContext(t), "redis://"+address+"?sentinel=main", nil, "robotsgate", time.Second)
 		if err == nil || !strings.Contains(err.Error(), "the Sentinel "+address+": ") {
 			t.Errorf("%s: got %v", name, err)

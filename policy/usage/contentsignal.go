@@ -28,22 +28,22 @@ func (s *statement) contentSignal(text string) (ok bool) {
 	return parseContentSignal(text, func(label, v string) {
 		switch {
 		case equalFold(v, "yes"):
-			s.set(lowered(label), yes, noWins)
+			s.set(label, yes, noWins)
 		case equalFold(v, "no"):
-			s.set(lowered(label), no, noWins)
+			s.set(label, no, noWins)
 		}
 	})
 }
 
-// parseContentSignal calls member for each member that has a label and a value, as they are written. It
-// reports whether there is one.
+// parseContentSignal calls member for each member that has a label and a value: with the label in lower
+// case, and the value as it is written. It reports whether there is one.
 func parseContentSignal(text string, member func(label, value string)) (ok bool) {
 	for more := true; more; {
 		var m string
 		m, text, more = strings.Cut(text, ",")
 		label, v, found := strings.Cut(m, "=")
-		label = strings.Trim(label, space)
-		if found && isLabel(label) {
+		label = strings.Map(lowerASCII, strings.Trim(label, space))
+		if found && isKey(label) {
 			member(label, strings.Trim(v, space))
 			ok = true
 		}
@@ -55,30 +55,10 @@ func isContentSignal(text string) bool { return parseContentSignal(text, func(st
 
 func noWins(first, second value) value { return max(first, second) }
 
-// isLabel reports whether a label in lower case would be a key (RFC 9651, 3.1.2).
-func isLabel(label string) bool {
-	for i := range len(label) {
-		if c := lowerByte(label[i]); i == 0 && !keyStart[c] || !keyBytes[c] {
-			return false
-		}
+// lowerASCII maps A to Z only: Unicode's mapping would find an s in a long s.
+func lowerASCII(r rune) rune {
+	if 'A' <= r && r <= 'Z' {
+		return r + 'a' - 'A'
 	}
-	return label != ""
-}
-
-// lowered returns a label in lower case.
-func lowered(label string) string {
-	for i := range len(label) {
-		if lowerByte(label[i]) != label[i] {
-			return strings.ToLower(label) // it is in ASCII
-		}
-	}
-	return label
-}
-
-// lowerByte maps A to Z only: Unicode's mapping would find an s in a long s.
-func lowerByte(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
+	return r
 }

@@ -31,7 +31,7 @@ func ParseLine(source Source, value string) (l Line, ok bool) {
 		ok = parseDictionary(statement, add)
 		return l, ok
 	}
-	ok = parseContentSignal(statement, func(label, value string) { add(lowered(label), value) })
+	ok = parseContentSignal(statement, add)
 	return l, ok
 }
 
