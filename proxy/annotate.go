@@ -3,8 +3,7 @@ package proxy
 import (
 	"net/http"
 
-	"robotsgate/htmlmeta"
-	"robotsgate/policy/usage"
+	"robotsgate/policy"
 	"robotsgate/proxy/internal/sfv"
 )
 
@@ -34,7 +33,7 @@ type annotator struct {
 	//     s.Decision.Robots.File.Records for the records of all groups and of none;
 	//   - the origin's response header fields that reads names: s.received;
 	//   - the metas of the page's head, of any name: s.metas;
-	//   - everything else in the Record.
+	//   - everything else in signals.
 	//
 	// s.Decision is nil if there was no decision. Decision.Robots is nil for an override, and its
 	// File is nil if there are no rules to obey, such as when robots.txt is unreachable.
@@ -57,40 +56,40 @@ var annotators = []annotator{
 	{field: headerLicense, write: writeLicense, reads: []string{"Link", "Tdm-Policy"}},
 }
 
-// signals are what an annotator may read.
+// signals are what an annotator may read: what is known of a request and its response.
 type signals struct {
-	*Record
-	received http.Header     // the fields that annotators read, as the origin sent them
-	metas    []htmlmeta.Meta // of the page's head
-	links    []htmlmeta.Link // of the page's head
-	unknown  bool            // it is not known whether the response has a page
-	seen     usage.Head      // of an earlier response, if this one has no head that could be read
+	ID       string
+	Decision *policy.Decision // nil: there was none
+	// Statement is, for policy.ByUsage, the text that reserves, with its place.
+	Statement string
+	Paced     Paced
+	inspection
 }
 
-// receive keeps the fields that annotators read. If Connection names one of them, the gate
+// fields returns the fields that annotators read. If Connection names one of them, the gate
 // removes it from the response later, but its rules still bind the crawler.
-func (s *signals) receive(h http.Header) {
+func fields(h http.Header) (received http.Header) {
 	for _, a := range annotators {
 		for _, name := range a.reads {
 			values := h[name]
 			if len(values) == 0 {
 				continue
 			}
-			if s.received == nil {
-				s.received = http.Header{}
+			if received == nil {
+				received = http.Header{}
 			}
-			s.received[name] = values
+			received[name] = values
 		}
 	}
+	return received
 }
 
 // annotate says in a response's header what was decided about its request and which robots
 // rules bind the crawler.
-func annotate(h http.Header, x *exchange) {
+func annotate(h http.Header, s *signals) {
 	f := sfv.New()
-	x.signals.Record = &x.Record
 	for _, a := range annotators {
-		if a.write(f, &x.signals) {
+		if a.write(f, s) {
 			f.Set(h, a.field)
 		} else {
 			f.Reset()

@@ -51,7 +51,7 @@ func TestAnnotatorWithoutValue(t *testing.T) {
 		}},
 	}
 	h := http.Header{}
-	annotate(h, &exchange{})
+	annotate(h, &signals{})
 	if len(h) != 1 || h.Get("Robots-Gate-Next") != "next" {
 		t.Errorf("got %q, want only Robots-Gate-Next: next", h)
 	}

@@ -196,11 +196,11 @@ func TestForgedHeaders(t *testing.T) {
 }
 
 func BenchmarkAnnotate(b *testing.B) {
-	x := &exchange{Record: Record{ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", Head: Head{State: "complete", Bytes: 3500},
-		Tags: []robotstag.Rule{{Name: "max-snippet", Value: "20", Source: "meta", Scope: "robots"}, {Name: "noarchive", Source: "meta", Scope: "robots"}},
+	x := &signals{ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", inspection: inspection{Head: Head{State: "complete", Bytes: 3500},
+		Tags: []robotstag.Rule{{Name: "max-snippet", Value: "20", Source: "meta", Scope: "robots"}, {Name: "noarchive", Source: "meta", Scope: "robots"}}},
 		Decision: &policy.Decision{Allow: true, Reason: policy.ByRule, Token: "ExampleBot", URL: "https://www.example.com/robots.txt",
 			Robots: &policy.Resolution{State: policy.Fresh, Age: time.Minute, Snapshot: &policy.Snapshot{Status: 200, SHA256: strings.Repeat("ab", 32)}}},
-	}}
+	}
 	h := http.Header{}
 	b.ReportAllocs()
 	for b.Loop() {

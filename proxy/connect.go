@@ -2,12 +2,12 @@ package proxy
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -72,8 +72,8 @@ func (t *tunnel) names(server string) bool {
 }
 
 // connect answers CONNECT. It passes the tunnel to the inner server, which decides about every
-// request in it. The requests in a tunnel to a passthrough host cannot be seen: passThrough makes
-// one decision for the whole host.
+// request in it. The requests in a tunnel to a passthrough host cannot be seen: one decision is made
+// for the whole host.
 func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	s := p.settings.Load()
 	target, err := policy.ParseTarget("https", r.RequestURI, "/")
@@ -84,72 +84,133 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, s, target, badRequest(err))
 		return
 	}
-	p.openTunnel(&opening{w, r, s, target, ""})
+	o := &opening{inbound: newInbound(s, r), target: target, ctx: r.Context(), kind: client.KindOf(r), writer: w}
+	if !isOwn(target) && !s.Passthrough(target.Hostname()) && p.refuseTunnel(o, r) {
+		return
+	}
+	p.openTunnel(o)
 }
 
-// An opening is how a tunnel begins: with a CONNECT, or with a connection in TLS that was
-// redirected to the gate. Then r is a CONNECT that stands for it, and w an unansweredWriter.
+// An opening is a tunnel that a client asks for: with a CONNECT, or with a connection in TLS that was
+// redirected to the gate.
 type opening struct {
-	w      http.ResponseWriter
-	r      *http.Request
-	s      *Settings
-	target policy.Target
-	port   string // of tunnel
+	inbound // without target
+	target  policy.Target
+	ctx     context.Context // ends when the client disconnects
+	kind    *client.Kind
+
+	writer     http.ResponseWriter // of the CONNECT; nil: there was none
+	redirected net.Conn            // the connection, if there was no CONNECT
+	port       string              // to which it was redirected, for the tunnel
 }
 
-// openTunnel is the sequence for all tunnels.
-func (p *Proxy) openTunnel(o *opening) {
-	own := o.target.Hostname() == ownName // which is open to all, and always to be seen
-	if !own && o.s.Passthrough(o.target.Hostname()) {
-		p.passThrough(o)
-		return
+// isOwn reports whether a target is the gate itself, which is open to all, and always to be seen.
+func isOwn(target policy.Target) bool { return target.Hostname() == ownName }
+
+// openTunnel is the sequence for all tunnels. It reports whether the tunnel was opened.
+func (p *Proxy) openTunnel(o *opening) (opened bool) {
+	if !isOwn(o.target) && o.settings.Passthrough(o.target.Hostname()) {
+		x := &exchange{p: p, inbound: o.asTunnel(o.origin()), opening: o}
+		p.handle(x, o.writer, nil, nil)
+		return x.out.hijacked != nil
 	}
-	// A client that has sent no CONNECT could not read a refusal of its tunnel: the requests in it
-	// are refused then.
-	if !own && o.port == "" && p.refuseTunnel(o) {
-		return
-	}
-	conn, rd, err := o.accept(o.w, p.Limits.HeaderTimeout)
+	conn, rd, err := o.accept(o.writer, p.Limits.HeaderTimeout)
 	if err != nil {
-		p.Log.Debug("CONNECT", "client", o.r.RemoteAddr, "error", err)
-		return
+		p.Log.Debug("CONNECT", "client", o.inbound.conn.client.RemoteAddr().String(), "error", err)
+		return false
 	}
 	p.intercept(o, conn, rd)
+	return true
 }
 
-// refuseTunnel answers a CONNECT of which all requests would be refused, and reports whether it is one.
-func (p *Proxy) refuseTunnel(o *opening) bool {
-	if o.s.Engine.Crawlers().RefuseUnknown {
+// origin returns what the tunnel leads to as a whole. Some clients open a tunnel for http as well; the origin in it
+// is another.
+func (o *opening) origin() policy.Target {
+	if address := o.target.Address(); strings.HasSuffix(address, ":80") && o.redirected == nil {
+		target, _ := policy.ParseTarget("http", address, "/") // read once already
+		return target
+	}
+	return o.target
+}
+
+// refuseTunnel answers a CONNECT of which all requests would be refused, and reports whether it is one. A
+// client that has sent no CONNECT could not read the answer: the requests in its tunnel are refused then.
+func (p *Proxy) refuseTunnel(o *opening, r *http.Request) bool {
+	crawlers := o.settings.Engine.Crawlers()
+	from := senderOf(&o.inbound)
+	if crawlers.RefuseUnknown {
 		// Refuse a CONNECT that no known crawler can have sent, whatever comes through its tunnel. The
-		// requests in other tunnels are decided one by one.
-		client, _ := netip.ParseAddrPort(o.r.RemoteAddr)
-		if _, pr := p.identify(o.s, o.r, client.Addr().Unmap(), true); pr != nil {
-			p.serve(o.w, o.r, o.s, o.target, pr)
+		// requests in other tunnels are decided one by one. Their User-Agents are not known yet, so every
+		// pattern for User-Agents matches.
+		unseen := from
+		unseen.AnyAgent = true
+		if _, no := p.clients.identify(o.ctx, crawlers, unseen); no != nil {
+			p.serve(o.writer, r, o.settings, o.target, no)
 			return true
 		}
 	}
+	// No request in the tunnel could be sent to a destination that the egress rules forbid, and a client that
+	// speaks another protocol than HTTP could not read a refusal in it.
 	host, port, _ := net.SplitHostPort(o.target.Address())
-	if err := o.s.Upstream.CheckLists(host, port); err != nil {
-		p.refuseDestination(o, err)
-		return true
+	err := o.settings.Upstream.CheckLists(host, port)
+	if err == nil {
+		return false
 	}
-	return false
+	x := &exchange{p: p, inbound: o.asTunnel(o.origin())}
+	x.closeAfter = o.closeAfter
+	if k := crawlers.Identify(p.clients.begin(o.ctx, from).Client); k != crawlers.Default || !crawlers.RefuseUnknown {
+		x.results.crawler = k.Name
+	}
+	p.handle(x, o.writer, r, failure(err, &x.inbound, nil))
+	return true
+}
+
+// passThrough carries a tunnel unseen, after one decision for the whole host. It returns the answer if there is no
+// tunnel.
+func (x *exchange) passThrough(ctx context.Context) *answer {
+	if no := x.decide(ctx, x.settings.Engine.DecideHost); no != nil {
+		return no
+	}
+	p, o := x.p, x.opening
+	host, port, _ := net.SplitHostPort(o.target.Address())
+	origin, err := x.settings.Upstream.Dial(ctx, host, port)
+	x.answered(nil) // what comes through the tunnel is not known
+	if err != nil {
+		return failure(err, &x.inbound, nil)
+	}
+	defer origin.Close()
+	conn, rd, err := o.accept(&x.out, p.Limits.HeaderTimeout)
+	if err != nil {
+		x.failed = err.Error()
+		return nil
+	}
+	_ = conn.SetDeadline(time.Time{})
+	if o.writer == nil {
+		x.out.take(conn)
+	}
+	x.out.status = http.StatusOK
+	p.conns.MarkTunnel(x.inbound.conn.client)
+	p.open.add(origin)
+	defer p.open.remove(origin)
+	tunnel := body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence}
+	x.out.bytes = tunnel.Between(netconn.Buffered(conn, rd), origin)
+	return nil
 }
 
 // intercept passes a tunnel to the inner server, after a TLS handshake if the client begins one. The reader may hold
 // bytes that were read of the connection.
 func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
-	r := o.r
-	p.conns.MarkTunnel(connOf(r).client)
+	under := o.inbound.conn.client
+	p.conns.MarkTunnel(under)
 	p.silent.add(conn)
 	defer p.silent.remove(conn)
 	t := newTunnel(o.target)
-	t.client, t.login, t.port = connOf(r).client, loginOf(r), o.port
-	t.TLSClient = client.TLSClient{Kind: client.KindOf(r), Target: t.authority, Redirected: o.port != ""}
+	t.client, t.login, t.port = under, o.login, o.port
+	t.TLSClient = client.TLSClient{Kind: o.kind, Target: t.authority, Redirected: o.redirected != nil}
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	first, err := rd.Peek(1)
 	if err != nil {
-		p.Log.Debug("CONNECT", "client", r.RemoteAddr, "target", t.authority, "error", "the client sent nothing through its tunnel")
+		p.Log.Debug("CONNECT", "client", under.RemoteAddr().String(), "target", t.authority, "error", "the client sent nothing through its tunnel")
 		conn.Close()
 		return
 	}
@@ -188,16 +249,17 @@ func newTunnel(target policy.Target) *tunnel {
 
 // accept takes over the connection, and answers a CONNECT with 200. The reader may hold bytes that
 // the client has sent after the CONNECT. The deadline of the answer stays set until the caller
-// sets another. w is that of o, or one around it.
+// sets another. w is the writer of o, or one around it.
 func (o *opening) accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Reader, error) {
+	if o.redirected != nil {
+		_ = o.redirected.SetDeadline(time.Now().Add(timeout))
+		return o.redirected, bufio.NewReaderSize(o.redirected, 16), nil
+	}
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
 	_ = conn.SetDeadline(time.Now().Add(timeout))
-	if o.port != "" {
-		return conn, rw.Reader, nil
-	}
 	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		conn.Close()
 		return nil, nil, err
@@ -228,65 +290,4 @@ func bracketed(host string) string {
 		return "[" + host + "]"
 	}
 	return host
-}
-
-// newTunnelExchange returns an exchange for a tunnel as a whole.
-func (p *Proxy) newTunnelExchange(o *opening) *exchange {
-	target := o.target
-	if strings.HasSuffix(target.Address(), ":80") && o.port == "" {
-		// Some clients open a tunnel for http as well; the origin in it is another.
-		target, _ = policy.ParseTarget("http", o.r.RequestURI, "/") // read once already
-	}
-	x := p.newExchange(o.w, o.r, o.s)
-	x.target, x.Tunnel, x.Origin = target, true, target.Origin()
-	x.URL = x.Origin
-	return x
-}
-
-// refuseDestination answers a CONNECT to a host or port that the egress rules forbid. No request in the
-// tunnel could be sent, and a client that speaks another protocol than HTTP could not read a refusal
-// in it.
-func (p *Proxy) refuseDestination(o *opening, prohibited error) {
-	r := o.r
-	x := p.newTunnelExchange(o)
-	defer p.finish(x, r)
-	x.out.closeAfter = ambiguousFraming(r)
-	crawlers := o.s.Engine.Crawlers()
-	if k := crawlers.Identify(p.newIdentification(r, x.Client, false).client); k != crawlers.Default || !crawlers.RefuseUnknown {
-		x.Crawler = k.Name
-	}
-	failure(x, prohibited).write(r, x)
-}
-
-// passThrough carries a tunnel unseen, after one decision for the whole host.
-func (p *Proxy) passThrough(o *opening) {
-	r := o.r
-	x := p.newTunnelExchange(o)
-	defer p.finish(x, r)
-
-	ctx := x.context(r)
-	if pr := p.decide(ctx, x, r, x.settings.Engine.DecideHost); pr != nil {
-		pr.write(r, x)
-		return
-	}
-	host, port, _ := net.SplitHostPort(o.target.Address())
-	origin, err := x.settings.Upstream.Dial(ctx, host, port)
-	x.answered(nil) // what comes through the tunnel is not known
-	if err != nil {
-		failure(x, err).write(r, x)
-		return
-	}
-	defer origin.Close()
-	client, rd, err := o.accept(x.out, p.Limits.HeaderTimeout)
-	if err != nil {
-		x.Error = err.Error()
-		return
-	}
-	_ = client.SetDeadline(time.Time{})
-	x.out.status = http.StatusOK
-	p.conns.MarkTunnel(connOf(r).client)
-	p.open.add(origin)
-	defer p.open.remove(origin)
-	tunnel := body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence}
-	x.out.bytes = tunnel.Between(netconn.Buffered(client, rd), origin)
 }

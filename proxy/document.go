@@ -48,33 +48,33 @@ type reserved struct {
 	Text    string        `json:"text"`
 }
 
-func (p *problem) document(x *exchange) document {
+func (p *answer) document(in *inbound, s *signals) document {
 	doc := document{
 		Type: "urn:robotsgate:" + cmp.Or(p.kind, p.fault), Title: cmp.Or(p.title, http.StatusText(p.status)), Status: p.status,
-		Detail: p.detail, Evidence: policy.Evidence{URL: x.URL}, ID: x.ID,
+		Detail: p.detail, Evidence: policy.Evidence{URL: in.url}, ID: in.id,
 	}
-	if x.Decision != nil {
-		doc.Evidence = x.Decision.Evidence(x.URL)
-		doc.Reserved = x.reservedDocument()
+	if s.Decision != nil {
+		doc.Evidence = s.Decision.Evidence(in.url)
+		doc.Reserved = reservedDocument(s)
 	}
 	if doc.Reserved != nil {
-		for _, l := range x.Stated.Licenses {
+		for _, l := range s.Stated.Licenses {
 			doc.Licenses = append(doc.Licenses, l.URL)
 		}
 	}
 	return doc
 }
 
-// body returns the problem in the form that the client prefers.
-func (p *problem) body(r *http.Request, x *exchange) (body []byte, contentType string) {
-	doc := p.document(x)
+// form returns the problem in the form that the client prefers.
+func (p *answer) form(in *inbound, s *signals) (body []byte, contentType string) {
+	doc := p.document(in, s)
 	var b bytes.Buffer
-	switch negotiate(r.Header["Accept"]) {
+	switch negotiate(in.header["Accept"]) {
 	case "text/html":
-		_ = htmlPages.ExecuteTemplate(&b, "refusal.html", doc.printable(x.Decision)) // TestForms executes both
+		_ = htmlPages.ExecuteTemplate(&b, "refusal.html", doc.printable(s.Decision)) // TestForms executes both
 		return b.Bytes(), "text/html; charset=utf-8"
 	case "text/plain":
-		_ = textPages.ExecuteTemplate(&b, "refusal.txt", doc.printable(x.Decision))
+		_ = textPages.ExecuteTemplate(&b, "refusal.txt", doc.printable(s.Decision))
 		return b.Bytes(), "text/plain; charset=utf-8"
 	}
 	enc := json.NewEncoder(&b)

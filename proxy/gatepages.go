@@ -3,10 +3,10 @@ package proxy
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -81,7 +81,7 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 			page = asPackage(page.String())
 		}
 		// For wget2, which sends its login only after a 407.
-		if refused != nil && refused.status == http.StatusProxyAuthRequired && r.URL.RawQuery == "challenge" && loginOf(r) == nil {
+		if refused != nil && refused.status == http.StatusProxyAuthRequired && r.URL.RawQuery == "challenge" && newInbound(p.settings.Load(), r).login == nil {
 			h.Set("Proxy-Authenticate", loginChallenge)
 			status = http.StatusProxyAuthRequired
 		}
@@ -109,9 +109,9 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 
 // introduce writes which crawler the gate takes a client for, or why it refuses the client,
 // and then the certificates, so that robotsgate doctor needs one request only.
-func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) (refused *problem) {
-	client, _ := netip.ParseAddrPort(r.RemoteAddr)
-	k, refused := p.identify(p.settings.Load(), r, client.Addr().Unmap(), false)
+func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) (refused *answer) {
+	in := newInbound(p.settings.Load(), r)
+	k, refused := p.clients.identify(r.Context(), in.settings.Engine.Crawlers(), senderOf(&in))
 	if refused != nil {
 		fmt.Fprintf(page, "refused: %s\n", escape.Printable(refused.detail))
 	} else {
@@ -144,4 +144,35 @@ func route(r *http.Request, address string) string {
 		return "HTTPS " + address + "; PROXY " + address
 	}
 	return "PROXY " + address
+}
+
+// A npmPackage is what a registry of npm says about a package.
+type npmPackage struct {
+	Name        string                       `json:"name"`
+	Description string                       `json:"description"`
+	Tags        map[string]string            `json:"dist-tags"`
+	Versions    map[string]npmPackageVersion `json:"versions"`
+}
+
+type npmPackageVersion struct {
+	Name        string            `json:"name"`
+	Version     string            `json:"version"`
+	Description string            `json:"description"`
+	Deprecated  string            `json:"deprecated"`
+	Dist        map[string]string `json:"dist"`
+}
+
+// asPackage returns the page /crawler as a package of npm with this name. npm, pnpm and yarn can
+// show the description of a package, or why it is deprecated, but not a text, and so robotsgate
+// doctor can try them. There is no archive: nothing can be installed.
+func asPackage(text string) (page bytes.Buffer) {
+	const name, version = "crawler", "1.0.0"
+	_ = json.NewEncoder(&page).Encode(npmPackage{ // strings can be encoded
+		Name: name, Description: text, Tags: map[string]string{"latest": version},
+		Versions: map[string]npmPackageVersion{version: {
+			Name: name, Version: version, Description: text, Deprecated: text,
+			Dist: map[string]string{"tarball": "http://" + ownName + "/none.tgz", "shasum": strings.Repeat("0", 40)},
+		}},
+	})
+	return page
 }

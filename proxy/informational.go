@@ -8,8 +8,6 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"sync"
-
-	"robotsgate/proxy/internal/memory"
 )
 
 // maxInformational bounds the 1xx responses that an origin may send before its response.
@@ -28,16 +26,12 @@ type informational struct {
 	done  bool
 }
 
-// forOrigin returns the request's context with what the Upstream finds in it: the memory of the
-// client, and what passes 1xx responses on.
-func (x *exchange) forOrigin(r *http.Request) context.Context {
-	// HTTP/1.0 has no 1xx responses. Over HTTP/2 they are not passed on: if the client has
-	// disconnected, net/http may read the header map after WriteHeader has returned, and
-	// to change the map for the response then could end the process.
-	x.informational.w, x.informational.passes = x.out, r.ProtoMajor == 1 && r.ProtoMinor > 0
-	ctx := memory.NewContext(r.Context(), &x.out.memory)
-	x.informational.trace.Got1xxResponse = x.informational.pass
-	return httptrace.WithClientTrace(ctx, &x.informational.trace)
+// context returns a context with which an Upstream passes 1xx responses to w. passes is false if the client cannot
+// receive them.
+func (i *informational) context(ctx context.Context, w http.ResponseWriter, passes bool) context.Context {
+	i.w, i.passes = w, passes
+	i.trace.Got1xxResponse = i.pass
+	return httptrace.WithClientTrace(ctx, &i.trace)
 }
 
 // end is called when the response has arrived.

@@ -3,8 +3,8 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"robotsgate/policy"
@@ -12,62 +12,67 @@ import (
 	"robotsgate/proxy/internal/client"
 )
 
-// loginOf returns the login of a request, nil if it has none. In a tunnel the login of
-// CONNECT counts: Proxy-Authorization inside the tunnel is not meant for the gate.
-func loginOf(r *http.Request) *auth.Login {
-	if t := connOf(r).tunnel; t != nil {
-		return t.login
-	}
-	return auth.Parse(r.Header["Proxy-Authorization"])
+// A sender is what the gate knows of the client that sends a request, before it knows the crawler.
+type sender struct {
+	policy.Client
+	login *auth.Login // nil: none
+	conn  *connection
+}
+
+func senderOf(in *inbound) sender {
+	return sender{policy.Client{Addr: in.client, UserAgent: in.header.Get("User-Agent")}, in.login, in.conn}
+}
+
+// clients finds out which crawlers clients are.
+type clients struct {
+	log      *slog.Logger
+	verifier *auth.Verifier
+	wrong    auth.FailedLogins
+	missing  auth.FailedLogins
 }
 
 // An identification is the search for the crawler that sends a request.
 type identification struct {
+	sender
 	verifier *auth.Verifier
 	ctx      context.Context
-	client   policy.Client
-	login    *auth.Login
 	tried    bool   // a crawler's login was compared with the request's
 	user     string // for the log. Text that is no crawler's user name may be a password in the wrong place
 	err      error  // of the verification
 }
 
-// identify returns the crawler that sends a request, or the answer if the gate does not serve
-// the client. opening is set for a CONNECT whose tunnel carries requests that are decided later:
-// their User-Agents are not known yet, so every pattern for User-Agents matches.
-func (p *Proxy) identify(s *Settings, r *http.Request, client netip.Addr, opening bool) (*policy.Crawler, *problem) {
-	crawlers := s.Engine.Crawlers()
-	i := p.newIdentification(r, client, opening)
-	k := crawlers.Identify(i.client)
+// identify returns the crawler that sends a request, or the answer if the gate does not serve the client.
+func (c *clients) identify(ctx context.Context, crawlers policy.Crawlers, s sender) (*policy.Crawler, *answer) {
+	i := c.begin(ctx, s)
+	k := crawlers.Identify(i.Client)
 	if i.err != nil {
-		return nil, &problem{
+		return nil, &answer{
 			status: http.StatusServiceUnavailable, title: "Logins take too long", kind: "login-busy", retry: time.Second, fault: "http_request_denied", refused: ByLimit,
 			detail: "The login could not be verified: too many others are being verified, or the request was given up. Try again.",
 		}
 	}
 	refused := k == crawlers.Default && crawlers.RefuseUnknown
-	invited := refused && crawlers.Invites(i.client)
+	invited := refused && crawlers.Invites(i.Client)
 	switch {
 	case i.login.Empty() && refused:
-		p.wrong.Report(p.Log, "a client with an empty login is refused", client, "hint", wget2Login)
+		c.wrong.Report(c.log, "a client with an empty login is refused", i.Addr, "hint", wget2Login)
 	case i.tried && !k.Login.Required() && refused:
-		p.wrong.Report(p.Log, "a client with a wrong login is refused", client, "user", i.user)
+		c.wrong.Report(c.log, "a client with a wrong login is refused", i.Addr, "user", i.user)
 	case i.tried && !k.Login.Required():
-		p.wrong.Report(p.Log, "a client's login is wrong, and is ignored", client, "user", i.user)
+		c.wrong.Report(c.log, "a client's login is wrong, and is ignored", i.Addr, "user", i.user)
 	case i.login == nil && invited:
-		p.missing.Report(p.Log, "a client needs a login, and sent none", client)
+		c.missing.Report(c.log, "a client needs a login, and sent none", i.Addr)
 	}
 	if !refused {
 		return k, nil
 	}
-	return nil, i.unknown(invited, connOf(r))
+	return nil, i.unknown(invited)
 }
 
-func (p *Proxy) newIdentification(r *http.Request, client netip.Addr, opening bool) *identification {
-	i := &identification{verifier: p.verifier, ctx: r.Context(), login: loginOf(r), user: "(none that a crawler has)"}
-	i.client = policy.Client{Addr: client, UserAgent: r.Header.Get("User-Agent"), AnyAgent: opening}
+func (c *clients) begin(ctx context.Context, s sender) *identification {
+	i := &identification{sender: s, verifier: c.verifier, ctx: ctx, user: "(none that a crawler has)"}
 	if i.login != nil {
-		i.client.Proves = i.proves
+		i.Proves = i.proves
 	}
 	return i
 }
@@ -81,7 +86,7 @@ func (i *identification) proves(l *policy.Login) bool {
 	}
 	i.user = l.User
 	var holds bool
-	holds, i.err = i.verifier.Verify(i.ctx, client.LimitKey(i.client.Addr), []byte(l.Hash), i.login)
+	holds, i.err = i.verifier.Verify(i.ctx, client.LimitKey(i.Addr), []byte(l.Hash), i.login)
 	return holds
 }
 
@@ -94,12 +99,12 @@ const wget2Login = "wget2 1.99.1 sends an empty login in place of the one in the
 // unknown returns the answer to a client that is none of the crawlers. It asks for a login
 // only if a crawler could match with one: some clients fail on a 407 that they cannot answer,
 // and no client understands one inside its tunnel.
-func (i *identification) unknown(invited bool, c *connection) *problem {
-	p := &problem{
+func (i *identification) unknown(invited bool) *answer {
+	p := &answer{
 		status: http.StatusForbidden, kind: "unknown-client", title: "Unknown client", fault: "http_request_denied", cause: "unknown client", refused: ByLogin,
-		detail: "This gate serves known crawlers only, and none of them matches a client at " + i.client.Addr.String(),
+		detail: "This gate serves known crawlers only, and none of them matches a client at " + i.Addr.String(),
 	}
-	if !i.client.AnyAgent {
+	if !i.AnyAgent {
 		p.detail += " with this User-Agent"
 	}
 	p.detail += "."
@@ -107,7 +112,7 @@ func (i *identification) unknown(invited bool, c *connection) *problem {
 		p.detail += " The gate's operator can add a crawler that does."
 		return p
 	}
-	if c.redirected {
+	if i.conn.redirected {
 		p.detail += " Its connection was redirected to the gate, so no login can come with it. Give the client the gate's address as its proxy, with a login; or let the operator identify it by its address."
 		return p
 	}
@@ -118,7 +123,7 @@ func (i *identification) unknown(invited bool, c *connection) *problem {
 	case i.login == nil:
 		cause, detail = "login required", " A login has to come with %s: put it into the proxy's URL, as http://USER:PASSWORD@HOST:PORT."
 	}
-	if c.tunnel != nil {
+	if i.conn.tunnel != nil {
 		p.detail += fmt.Sprintf(detail, "CONNECT")
 		return p
 	}
@@ -129,4 +134,4 @@ func (i *identification) unknown(invited bool, c *connection) *problem {
 
 // LoginComparisons returns how many passwords have been compared with a hash. Each
 // password is compared once.
-func (p *Proxy) LoginComparisons() (right, wrong int64) { return p.verifier.Comparisons() }
+func (p *Proxy) LoginComparisons() (right, wrong int64) { return p.clients.verifier.Comparisons() }

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"net/http"
 	"net/netip"
 	"testing"
 
@@ -20,14 +19,14 @@ func BenchmarkKnownLogin(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer engine.Close()
-	p := &Proxy{verifier: auth.NewVerifier()}
-	r, _ := http.NewRequest(http.MethodGet, "http://example.com/", nil)
-	r.Header.Set("Proxy-Authorization", basic("team", newsPassword))
-	client := netip.MustParseAddr("127.0.0.1")
+	c := &clients{log: quietLog, verifier: auth.NewVerifier()}
+	from := sender{Client: policy.Client{Addr: netip.MustParseAddr("127.0.0.1")}, conn: &connection{}}
+	header := []string{basic("team", newsPassword)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if k, pr := p.identify(&Settings{Engine: engine}, r, client, false); pr != nil || k.Name != "news" {
-			b.Fatal(pr, k)
+		from.login = auth.Parse(header)
+		if k, no := c.identify(b.Context(), engine.Crawlers(), from); no != nil || k.Name != "news" {
+			b.Fatal(no, k)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"robotsgate/policy"
@@ -64,70 +65,65 @@ func (p *Paced) Waited() time.Duration {
 // notSubresources are the values of Sec-Fetch-Dest of requests that are not for parts of a page.
 var notSubresources = []string{"", "document", "iframe", "frame", "empty"}
 
-// awaitTurn waits until the request may be sent. It returns what to answer if it must not be.
-func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, r *http.Request) *problem {
-	settings := x.settings
-	if !settings.paces(r) {
-		return nil
+// awaitTurn waits until the request may be sent. It returns its turn, nil if there is no pace, or what to answer if it
+// must not be sent. current are the settings in force when the turn comes. gone detects that the client disconnects; it may be nil.
+func awaitTurn(ctx context.Context, current *atomic.Pointer[Settings], in *inbound, d *policy.Decision, gone *client.DisconnectDetector) (*pace.Turn, Paced, *answer) {
+	settings := in.settings
+	if !settings.paces(in.header) {
+		return nil, Paced{}, nil
 	}
-	ask, paced := x.paceRequest(&settings.Pace)
-	if x.Decision.Crawler.Mode == policy.Report {
+	ask, paced := paceRequest(&settings.Pace, in, d)
+	if d.Crawler.Mode == policy.Report {
 		hold, turn, err := settings.Pacer.Observe(ask)
-		x.turn, paced.Reported = turn, true
+		paced.Reported = true
 		paced.held(hold, turn.By)
 		if late, ok := errors.AsType[*pace.TooLate](err); ok {
 			paced.refused(late)
 		}
-		x.Paced = paced
-		return nil
+		return turn, paced, nil
 	}
-	if d := x.out.disconnect; d != nil {
-		ask.OnHold = d.Watch
+	if gone != nil {
+		ask.OnHold = gone.Watch
 	}
 	ask.Renew = func() (interval, memory time.Duration) {
-		now := p.settings.Load()
-		if !now.paces(r) {
+		now := current.Load()
+		if !now.paces(in.header) {
 			paced = Paced{}
 			return 0, 0
 		}
 		var again pace.Request
-		again, paced = x.paceRequest(&now.Pace)
+		again, paced = paceRequest(&now.Pace, in, d)
 		return again.Interval, again.Memory
 	}
 	turn, err := settings.Pacer.Wait(ctx, ask)
 	if err == nil {
-		x.turn = turn
 		paced.held(turn.Held, turn.By)
-		x.Paced = paced
-		return nil
+		return turn, paced, nil
 	}
 	if errors.Is(err, pace.ErrClosed) {
-		x.Error = err.Error()
-		return &problem{
-			status: http.StatusServiceUnavailable, kind: "ending", title: "The gate is ending", fault: "proxy_internal_response", cause: err.Error(),
+		return nil, Paced{}, &answer{
+			status: http.StatusServiceUnavailable, kind: "ending", title: "The gate is ending", fault: "proxy_internal_response", cause: err.Error(), err: err.Error(),
 			retry: time.Second, refused: ByPace, detail: "The request was waiting for its turn, and the gate is about to end. Try again: another gate may serve it.",
 		}
 	}
 	late, ok := errors.AsType[*pace.TooLate](err)
 	if !ok {
-		return failure(x, err)
+		return nil, Paced{}, failure(err, in, nil)
 	}
 	paced.refused(late)
-	x.Paced = paced
-	return tooLate(x, late)
+	return nil, paced, tooLate(&paced, d.URL, late)
 }
 
 // paces reports whether a request waits and counts. The client's Sec-Fetch-Dest tells whether it is for a part of a page.
-func (s *Settings) paces(r *http.Request) bool {
-	return s.Pacer != nil && (s.Pace.Subresources != pace.Free || slices.Contains(notSubresources, r.Header.Get("Sec-Fetch-Dest")))
+func (s *Settings) paces(h http.Header) bool {
+	return s.Pacer != nil && (s.Pace.Subresources != pace.Free || slices.Contains(notSubresources, h.Get("Sec-Fetch-Dest")))
 }
 
 // paceRequest returns what the pacer needs to know of the request, and what sets its pace.
-func (x *exchange) paceRequest(s *pace.Config) (pace.Request, Paced) {
-	d := x.Decision
-	ask := pace.Request{Origin: x.target.Origin(), Crawler: x.Crawler, Token: d.Token, Fetched: d.Robots != nil && d.Robots.From == policy.Fetched}
-	if d.Crawler == x.settings.Engine.Crawlers().Default {
-		ask.Client = client.LimitKey(x.Client).String() // a User-Agent, and so the product token, is what the client claims
+func paceRequest(s *pace.Config, in *inbound, d *policy.Decision) (pace.Request, Paced) {
+	ask := pace.Request{Origin: in.target.Origin(), Crawler: d.Crawler.Name, Token: d.Token, Fetched: d.Robots != nil && d.Robots.From == policy.Fetched}
+	if d.Crawler == in.settings.Engine.Crawlers().Default {
+		ask.Client = client.LimitKey(in.client).String() // a User-Agent, and so the product token, is what the client claims
 	}
 	paced := Paced{Delay: s.MinDelay}
 	if s.MinDelay > 0 {
@@ -178,22 +174,21 @@ func (p *Paced) refused(late *pace.TooLate) {
 }
 
 // tooLate answers a request that is not held.
-func tooLate(x *exchange, late *pace.TooLate) *problem {
-	x.Error = late.Error()
-	p := &problem{
+func tooLate(paced *Paced, robotsURL string, late *pace.TooLate) *answer {
+	p := &answer{
 		status: http.StatusTooManyRequests, kind: "pace", title: "Too early for this origin", fault: "http_request_denied",
-		retry: x.Paced.Retry, refused: ByPace,
+		retry: paced.Retry, refused: ByPace, err: late.Error(),
 	}
 	wait := seconds(late.After) + " s"
 	switch {
-	case x.Paced.Source == ByBackOff:
+	case paced.Source == ByBackOff:
 		p.cause = "pace: the origin has asked for a pause"
 		p.detail = fmt.Sprintf("The origin has answered 429 or 503 to this crawler, so its requests pause, for another %s.", wait)
-	case x.Paced.Source == ByCrawlDelay:
-		p.cause = fmt.Sprintf("pace: robots.txt line %d: Crawl-delay: %s", x.Paced.Line, seconds(x.Paced.Delay))
-		p.detail = fmt.Sprintf("Line %d of %s asks for %s s between two requests, and this one's turn would come in %s.", x.Paced.Line, x.Decision.URL, seconds(x.Paced.Delay), wait)
+	case paced.Source == ByCrawlDelay:
+		p.cause = fmt.Sprintf("pace: robots.txt line %d: Crawl-delay: %s", paced.Line, seconds(paced.Delay))
+		p.detail = fmt.Sprintf("Line %d of %s asks for %s s between two requests, and this one's turn would come in %s.", paced.Line, robotsURL, seconds(paced.Delay), wait)
 	default:
-		p.cause = fmt.Sprintf("pace: %s s between two requests", seconds(x.Paced.Delay))
+		p.cause = fmt.Sprintf("pace: %s s between two requests", seconds(paced.Delay))
 		p.detail = fmt.Sprintf("This gate keeps a distance between two requests to an origin, and this one's turn would come in %s.", wait)
 	}
 	if late.Full {
@@ -210,15 +205,10 @@ func seconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Round(time.Millisecond).Milliseconds())/1000, 'f', -1, 64)
 }
 
-// answered says how the origin has answered, so that others may be sent. It may be called again.
-func (x *exchange) answered(resp *http.Response) {
-	if x.turn == nil {
-		return
+// paceAnswer returns what the pacer needs to know of a response; nil: there was none.
+func paceAnswer(resp *http.Response) pace.Answer {
+	if resp == nil {
+		return pace.Answer{}
 	}
-	var a pace.Answer
-	if resp != nil {
-		a = pace.Answer{Status: resp.StatusCode, RetryAfter: resp.Header.Get("Retry-After"), Date: resp.Header.Get("Date")}
-	}
-	x.turn.Done(a)
-	x.turn = nil
+	return pace.Answer{Status: resp.StatusCode, RetryAfter: resp.Header.Get("Retry-After"), Date: resp.Header.Get("Date")}
 }

@@ -38,6 +38,7 @@ package proxy
 //		Limits.IdleTimeout in settings.go; how it works: proxy/internal/body/upload.go
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -49,19 +50,49 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
-	"github.com/elazarl/goproxy"
-
+	"robotsgate/policy"
 	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/memory"
 )
 
+// Options are the parts and settings of a Proxy. Only Settings.Engine, Settings.Upstream
+// and Leaf are required; the zero value of every other field is a documented default.
+type Options struct {
+	Settings Settings // in force until [Proxy.Use] sets others
+	// Leaf returns the certificate to present for a host name or address.
+	Leaf func(host string) (*tls.Certificate, error)
+	// CA returns the certificates that clients must trust, as PEM; nil: there is no page
+	// to download them from.
+	CA func() []byte
+	// Bundle returns the system's roots and those certificates together, as PEM; nil:
+	// there is no page to download it from.
+	Bundle func() []byte
+
+	Remembered *policy.TagCache // tags of pages seen before; nil: none are kept
+	Limits     Limits
+	// Silence is how long an origin may send nothing in the middle of a response, or a
+	// client may read nothing of it; 0: 15 minutes, as in Squid. A shorter time would cut
+	// off clients that read slowly: the kernel lets a writer go on only when a third of
+	// its buffer is free, which may be megabytes.
+	Silence time.Duration
+	Log     *slog.Logger  // nil: nothing is logged
+	Done    func(*Record) // called when a request has been served; may be nil
+	// Descriptors shares the file descriptors between clients and origins; nil: no bound is
+	// known. It bounds how many connections are rejected at a time. When descriptors have run
+	// out, the listener closes idle connections to origins.
+	Descriptors *Descriptors
+	// Ready is called before every decision: an error refuses the request. May be nil.
+	Ready func() error
+}
+
 // A Proxy serves clients until Shutdown.
 type Proxy struct {
 	Options
 	settings   atomic.Pointer[Settings]
-	pipeline   *goproxy.ProxyHttpServer
+	forwarder  forwarder
 	outer      *http.Server    // serves the connections of clients
 	inner      *http.Server    // serves their tunnels
 	tunnels    *client.Tunnels // from CONNECT, and redirected connections, to inner
@@ -74,22 +105,18 @@ type Proxy struct {
 	address    atomic.Value // a string: where Serve listens
 	hints      client.TrustHints
 	memory     memory.Budget // of requests in progress
-	verifier   *auth.Verifier
-	wrong      auth.FailedLogins
-	missing    auth.FailedLogins
+	clients    clients
 }
 
 // New returns a proxy that serves when [Proxy.Serve] is called. It is an error if a required
 // field is missing.
 func New(o Options) (*Proxy, error) {
-	// This function is the whole pipeline: every request, plain or from inside a tunnel, HTTP/1.1
-	// or HTTP/2, reaches serve, which passes it to goproxy with an exchange. goproxy calls
-	// onRequest, and sends what that allows with roundTrip.
+	// Every request, plain or from inside a tunnel, HTTP/1.1 or HTTP/2, reaches handle.
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{Options: o, pipeline: goproxy.NewProxyHttpServer(), tunnels: client.NewTunnels(), hints: client.TrustHints{Log: o.Log}, verifier: auth.NewVerifier()}
+	p := &Proxy{Options: o, forwarder: newForwarder(o.Log), tunnels: client.NewTunnels(), hints: client.TrustHints{Log: o.Log}, clients: clients{log: o.Log, verifier: auth.NewVerifier()}}
 	p.conns.Log, p.conns.Memory, p.conns.Max = o.Log, &p.memory, func() (total, perClient int) {
 		s := p.settings.Load()
 		return s.MaxConnections, s.MaxConnectionsPerClient
@@ -112,20 +139,6 @@ func New(o Options) (*Proxy, error) {
 		}
 		return nil, nil
 	}
-	p.pipeline.KeepHeader = true                                            // prepare has removed what is not for the origin
-	p.pipeline.KeepDestinationHeaders = true                                // see moveHeader
-	p.pipeline.Logger = slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug) // records of requests have the same
-	p.pipeline.OnRequest().DoFunc(func(r *http.Request, ctx *goproxy.ProxyCtx) (*http.Request, *http.Response) {
-		x := exchangeOf(r)
-		if resp := p.onRequest(x, r); resp != nil {
-			p.drain(x, r)
-			return r, resp
-		}
-		ctx.RoundTripper = goproxy.RoundTripperFunc(func(r *http.Request, _ *goproxy.ProxyCtx) (*http.Response, error) {
-			return p.roundTrip(x, r), nil
-		})
-		return r, nil
-	})
 	p.outer = p.server(p.serveOuter)
 	p.outer.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		accepted := c.(*client.Conn)
@@ -178,6 +191,50 @@ func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 	}
 }
 
+// Use puts other settings in force. Requests in flight finish under their own, and no
+// connection is closed. It returns an error, and changes nothing, if a required field is missing.
+func (p *Proxy) Use(s Settings) error {
+	switch {
+	case s.Engine == nil:
+		return errors.New("proxy: Settings.Engine is nil: there is nothing to decide with")
+	case s.Upstream == nil:
+		return errors.New("proxy: Settings.Upstream is nil: there is nothing to reach origins with")
+	}
+	if s.Passthrough == nil {
+		s.Passthrough = func(string) bool { return false }
+	}
+	s.MaxConnections = cmp.Or(s.MaxConnections, DefaultMaxConnections)
+	s.Tags.MaxHeadBytes = cmp.Or(s.Tags.MaxHeadBytes, DefaultTags().MaxHeadBytes)
+	s.Tags.HeadTimeout = cmp.Or(s.Tags.HeadTimeout, DefaultTags().HeadTimeout)
+	s.wrapped = s.Engine.Crawlers().Wrapped(s.Upstream)
+	p.settings.Store(&s)
+	return nil
+}
+
+// withDefaults returns the options with a value for everything that may be left out.
+func (o Options) withDefaults() (Options, error) {
+	if o.Leaf == nil {
+		return o, errors.New("proxy: Options.Leaf is nil: HTTPS requests cannot be decided without certificates")
+	}
+	if o.Done == nil {
+		o.Done = func(*Record) {}
+	}
+	if o.CA == nil {
+		o.CA = func() []byte { return nil }
+	}
+	if o.Bundle == nil {
+		o.Bundle = func() []byte { return nil }
+	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Descriptors = cmp.Or(o.Descriptors, &Descriptors{})
+	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
+	limits := DefaultLimits()
+	o.Limits.MaxHeaderBytes = cmp.Or(o.Limits.MaxHeaderBytes, limits.MaxHeaderBytes)
+	o.Limits.HeaderTimeout = cmp.Or(o.Limits.HeaderTimeout, limits.HeaderTimeout)
+	o.Limits.IdleTimeout = cmp.Or(o.Limits.IdleTimeout, limits.IdleTimeout)
+	return o, nil
+}
+
 // Serve accepts clients from l until Shutdown, and returns nil then.
 func (p *Proxy) Serve(l net.Listener) error {
 	p.serveTunnels()
@@ -204,6 +261,29 @@ func (p *Proxy) serveTunnels() {
 	p.begin.Do(func() { go p.inner.Serve(p.tunnels) })
 }
 
+// Connections are counts of client connections.
+type Connections struct {
+	Open    int
+	Tunnels int // how many of the open ones are CONNECT tunnels
+	// Rejected counts the connections beyond a limit, by the name of the limit.
+	Rejected map[string]int64
+}
+
+// Connections counts the connections of clients.
+func (p *Proxy) Connections() (c Connections) {
+	c.Open, c.Tunnels, c.Rejected = p.conns.Counts()
+	return c
+}
+
+// An UntrustingClient has rejected the gate's certificate.
+type UntrustingClient = client.UntrustingClient
+
+// UntrustingClients returns the clients that have rejected the gate's certificate in the last
+// hour, and have not sent a request through TLS since.
+func (p *Proxy) UntrustingClients() []UntrustingClient {
+	return p.hints.Untrusting(time.Now().Add(-time.Hour))
+}
+
 // serverLog logs the errors of net/http's servers, most of which are of clients that disconnect.
 type serverLog struct{ log *slog.Logger }
 
@@ -215,4 +295,23 @@ func (l serverLog) Write(p []byte) (int, error) {
 		l.log.Debug("client connection", "detail", text)
 	}
 	return len(p), nil
+}
+
+// Shutdown stops accepting connections, waits for requests in flight until ctx ends, and
+// then closes all connections.
+func (p *Proxy) Shutdown(ctx context.Context) error {
+	p.redirected.close()
+	p.silent.close() // they have no request in flight
+	var wg sync.WaitGroup
+	var errs [3]error
+	wg.Go(func() { errs[0] = p.outer.Shutdown(ctx) })
+	wg.Go(func() { errs[1] = p.inner.Shutdown(ctx) })
+	wg.Go(func() { errs[2] = p.open.wait(ctx) })
+	wg.Wait()
+	p.silent.close() // opened in the meantime
+	p.outer.Close()
+	p.inner.Close()
+	p.open.close()
+	p.hints.Stop()
+	return errors.Join(errs[:]...)
 }

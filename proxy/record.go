@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 
@@ -69,27 +70,57 @@ const (
 
 // Kind returns Refused, or the kind of the refusal that report mode has prevented. It is empty if
 // the request was not refused and would not be.
-func (x *Record) Kind() Refusal {
-	if d := x.Decision; x.Refused == "" && d != nil && !d.Allow {
+func (r *Record) Kind() Refusal {
+	if d := r.Decision; r.Refused == "" && d != nil && !d.Allow {
 		return Refusal(d.Reason)
 	}
-	return x.Refused
+	return r.Refused
 }
 
 // Cause returns Why, and also why report mode let a denied request through. It is empty if the
 // request was not refused and would not be.
-func (x *Record) Cause() string {
-	if d := x.Decision; x.Refused == "" && d != nil && !d.Allow {
-		return x.cause()
+func (r *Record) Cause() string {
+	if d := r.Decision; r.Refused == "" && d != nil && !d.Allow {
+		return denial(d, r.Statement)
 	}
-	return x.Why
+	return r.Why
 }
 
-// A Head says how far a page was read for its robots rules.
-type Head struct {
-	State string        // complete, partial, skipped or remembered; empty: the origin did not respond
-	Why   string        // the reason for partial and skipped
-	Bytes int64         // bytes read, after decoding
-	Cut   bool          // the header fields with tags were too long to be read whole
-	Age   time.Duration // for remembered: since the rules were seen
+// results are what the stages of a request have returned so far.
+type results struct {
+	crawler  string // its name
+	signals         // the decision, the pace, and what the response states
+	decided  time.Duration
+	sent     time.Duration
+	upstream time.Duration
+	signed   signature
+	said     *answer // of the gate itself; nil: there was none
+	body     *stream // of the response that is passed on; nil: there is none
+	failed   string
+}
+
+// record puts the record of a request together. Every Record is made here.
+func record(in *inbound, x *results, out *recorder) *Record {
+	r := &Record{
+		ID: in.id, Start: in.start, Client: in.client, Method: in.method, URL: in.url, Origin: in.origin, Tunnel: in.tunnel, Config: in.settings.Config,
+		Crawler: x.crawler, Decision: x.Decision, Paced: x.Paced,
+		Tags: x.Tags, Remembered: x.Remembered, Stated: x.Stated, Statement: x.Statement, Head: x.Head,
+		Signed: x.signed.key, Signing: x.signed.took, Error: x.failed,
+		Status: out.status, Bytes: out.bytes,
+		Decided: x.decided, Sent: x.sent, Upstream: x.upstream, Duration: time.Since(in.start),
+	}
+	switch a := x.said; {
+	case a == nil:
+	case a.refused != "":
+		r.Refused, r.Why = a.refused, cmp.Or(a.cause, a.detail)
+	default:
+		r.Fault = a.fault
+	}
+	if x.body != nil && x.body.failed != "" && x.failed == "" {
+		r.Error = x.body.failed
+	}
+	if !out.answered.IsZero() {
+		r.Answered = out.answered.Sub(in.start)
+	}
+	return r
 }

@@ -2,9 +2,12 @@ package proxy
 
 import (
 	"bufio"
+	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"robotsgate/proxy/internal/body"
@@ -22,11 +25,11 @@ type recorder struct {
 	limit        body.IdleTimer // for the client to read a piece
 	upload       *body.Upload   // nil if the request has no body, or none for the origin
 	open         *openConns
+	in           *inbound
 	client       *netconn.Conn // nil: not a connection of the gate's listener
 	memory       memory.Reservation
 	disconnect   *client.DisconnectDetector // nil: net/http detects it
 	hijacked     net.Conn
-	http1        bool
 	deadlineOnly bool // HTTP/1 without a request body: a write deadline is all that is needed
 	closeAfter   bool // close the connection after this answer; HTTP/1 only
 	wrote        bool
@@ -37,12 +40,26 @@ type recorder struct {
 	headSent     bool // in HTTP/2
 }
 
-// begin makes w the recorder of the response to r.
-func (w *recorder) begin(to http.ResponseWriter, r *http.Request, p *Proxy) {
+// begin makes w the recorder of the response to a request. to is nil if the client must receive no answer. Hijacked connections
+// are in open while they are in use.
+func (w *recorder) begin(to http.ResponseWriter, in *inbound, open *openConns, silence time.Duration) {
 	w.ResponseWriter, w.control = to, *http.NewResponseController(to) // copied to save an allocation
-	w.open, w.http1 = &p.open, r.ProtoMajor == 1
-	w.deadlineOnly = w.http1 && r.ContentLength == 0
-	w.limit.Init(p.Silence, w.breakOff)
+	w.in, w.open, w.closeAfter = in, open, in.closeAfter
+	w.client, w.memory.Client = in.conn.client.Buffer(), in.conn.client.Memory
+	w.deadlineOnly = in.http1() && !in.hasBody
+	w.limit.Init(silence, w.breakOff)
+}
+
+// discard records an answer that is not sent.
+func (w *recorder) discard(resp *http.Response) {
+	w.wrote, w.answered, w.status, w.bytes = true, time.Now(), resp.StatusCode, resp.ContentLength
+}
+
+// clearHeader removes what was set for an answer that has not been sent.
+func (w *recorder) clearHeader() {
+	if w.ResponseWriter != nil {
+		clear(w.Header())
+	}
 }
 
 func (w *recorder) breakOff() {
@@ -65,7 +82,7 @@ func (w *recorder) WriteHeader(status int) {
 		// Before it answers, net/http reads the rest of a request body, unless the connection
 		// will be closed. Transport would then miss bytes of the upload and give up the
 		// response.
-		if w.closeAfter = w.closeAfter || w.http1 && w.upload != nil && !w.upload.Ended(); w.closeAfter {
+		if w.closeAfter = w.closeAfter || w.in.http1() && w.upload != nil && !w.upload.Ended(); w.closeAfter {
 			w.Header()["Connection"] = []string{"close"}
 		}
 		if status == http.StatusSwitchingProtocols {
@@ -96,7 +113,7 @@ func (w *recorder) Write(p []byte) (int, error) {
 // writeJoined writes p together with what net/http has buffered of the answer, if both are more
 // than its buffer holds.
 func (w *recorder) writeJoined(p []byte) (n int, err error) {
-	if !w.http1 || w.client == nil || len(p) < 2<<10 {
+	if !w.in.http1() || w.client == nil || len(p) < 2<<10 {
 		return w.ResponseWriter.Write(p)
 	}
 	w.client.Hold()
@@ -114,7 +131,7 @@ const http2Buffer = 4 << 10
 // joinHead is called before net/http sends the head of an HTTP/2 answer and, in a second write,
 // some of its body: the connection joins the two.
 func (w *recorder) joinHead() {
-	if !w.http1 && w.client != nil && w.written > 0 && !w.headSent {
+	if !w.in.http1() && w.client != nil && w.written > 0 && !w.headSent {
 		w.client.HoldNext(w.limit.Idle())
 	}
 	w.headSent = true
@@ -155,28 +172,55 @@ func (w *recorder) dropUpload() {
 	}
 }
 
+// end closes the hijacked connection, and ends the watch for a disconnected client.
+func (w *recorder) end() {
+	if w.disconnect != nil {
+		w.disconnect.Stop()
+	}
+	if w.hijacked != nil {
+		w.hijacked.Close()
+		w.open.remove(w.hijacked)
+	}
+}
+
 // release returns the connection to net/http, which still sends what it has buffered, and in
 // HTTP/1 reads the rest of the body. It sets deadlines for both, which net/http lifts. A body
 // that the client holds back until a 100 is not read.
-func (w *recorder) release(r *http.Request, idle time.Duration) {
+func (w *recorder) release(idle time.Duration) {
 	w.limit.End()
 	begun := w.upload != nil && w.upload.Limit.End()
-	if w.hijacked != nil {
+	if w.hijacked != nil || w.ResponseWriter == nil {
 		return
 	}
 	w.joinHead()
 	now := time.Now()
 	_ = w.control.SetWriteDeadline(now.Add(idle + w.limit.Idle())) // net/http may read the body first
 	switch {
-	case !w.http1:
-	case r.ContentLength == 0 || w.upload != nil && w.upload.Ended():
-	case !begun && hasToken(r.Header["Expect"], "100-continue"):
+	case !w.in.http1():
+	case !w.in.hasBody || w.upload != nil && w.upload.Ended():
+	case !begun && hasToken(w.in.header["Expect"], "100-continue"):
 		_ = w.control.SetReadDeadline(now)
 	case w.closeAfter: // for a client that sends everything before it reads
 		_ = w.control.SetReadDeadline(now.Add(client.LingerTime))
-		connOf(r).client.Linger()
+		w.in.conn.client.Linger()
 	default:
 		_ = w.control.SetReadDeadline(now.Add(idle))
+	}
+}
+
+// maxDrain bounds what is read of a refused request's body, in bytes.
+const maxDrain = 16 << 20
+
+// drain reads the body of a request that the gate answers itself: many clients send all of it
+// before they read, and would see a broken connection in place of the answer. A client that
+// waits for a 100 gets none.
+func (w *recorder) drain(r *http.Request, timeout time.Duration) {
+	if !w.in.hasBody || hasToken(w.in.header["Expect"], "100-continue") {
+		return
+	}
+	_ = w.control.SetReadDeadline(time.Now().Add(timeout))
+	if _, err := io.CopyN(io.Discard, r.Body, maxDrain); err != io.EOF {
+		w.closeAfter = w.in.http1() // the rest is not read
 	}
 }
 
@@ -190,15 +234,63 @@ func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("the connection can't be switched: %w", err)
 	}
-	_ = conn.SetDeadline(time.Time{})
-	w.hijacked = conn
-	w.open.add(conn)
+	w.take(conn)
 	return conn, rw, nil
 }
 
-func (w *recorder) closeHijacked() {
-	if w.hijacked != nil {
-		w.hijacked.Close()
-		w.open.remove(w.hijacked)
+// take notes that the connection is hijacked.
+func (w *recorder) take(conn net.Conn) {
+	_ = conn.SetDeadline(time.Time{})
+	w.hijacked = conn
+	w.open.add(conn)
+}
+
+// openConns are hijacked connections, which net/http does not close.
+type openConns struct {
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+}
+
+func (o *openConns) add(c net.Conn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.conns == nil {
+		o.conns = map[net.Conn]struct{}{}
+	}
+	o.conns[c] = struct{}{}
+}
+
+func (o *openConns) remove(c net.Conn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.conns, c)
+}
+
+func (o *openConns) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.conns)
+}
+
+// wait waits until no connection is left, as [http.Server.Shutdown] does. If the context ends
+// before, it returns the context's error.
+func (o *openConns) wait(ctx context.Context) error {
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for o.count() > 0 {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (o *openConns) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for c := range o.conns {
+		c.Close()
 	}
 }

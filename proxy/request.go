@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/memory"
 )
 
 // serveOuter serves requests that clients send to the gate's own address.
@@ -75,8 +76,8 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 }
 
 // misdirected answers a request that is for another origin than its connection (RFC 9110, 15.5.20).
-func misdirected(detail string) *problem {
-	return &problem{status: http.StatusMisdirectedRequest, fault: "http_request_denied", refused: IsMalformed, detail: detail}
+func misdirected(detail string) *answer {
+	return &answer{status: http.StatusMisdirectedRequest, fault: "http_request_denied", refused: IsMalformed, detail: detail}
 }
 
 // maxURL bounds a request's URL, in bytes: RFC 9110, 4.1 asks for 8,000 at least, and the time
@@ -85,13 +86,13 @@ const maxURL = 16 << 10
 
 // checkRequest returns what to answer to a request that is malformed or of a kind that is not
 // served, nil if it is in order. err is the error of parsing its target.
-func checkRequest(r *http.Request, err error) *problem {
+func checkRequest(r *http.Request, err error) *answer {
 	switch {
 	// goproxy would open a tunnel of its own for CONNECT.
 	case strings.EqualFold(r.Method, http.MethodConnect), strings.EqualFold(r.Method, http.MethodTrace), isAsterisk(r):
-		return &problem{status: http.StatusMethodNotAllowed, detail: r.Method + " of this kind is not served by the gate.", fault: "http_request_denied", refused: IsMalformed}
+		return &answer{status: http.StatusMethodNotAllowed, detail: r.Method + " of this kind is not served by the gate.", fault: "http_request_denied", refused: IsMalformed}
 	case len(r.RequestURI) > maxURL:
-		return &problem{status: http.StatusRequestURITooLong, fault: "http_request_error", refused: IsMalformed,
+		return &answer{status: http.StatusRequestURITooLong, fault: "http_request_error", refused: IsMalformed,
 			detail: fmt.Sprintf("The URL is longer than %d bytes.", maxURL)}
 	}
 	if err == nil {
@@ -104,8 +105,8 @@ func checkRequest(r *http.Request, err error) *problem {
 }
 
 // badRequest answers a request that is malformed or ambiguous.
-func badRequest(err error) *problem {
-	return &problem{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error", refused: IsMalformed}
+func badRequest(err error) *answer {
+	return &answer{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error", refused: IsMalformed}
 }
 
 // isAsterisk reports whether a request is about a server as a whole: the target is *, or the
@@ -192,4 +193,25 @@ func hasToken(lines []string, token string) bool {
 		}
 	}
 	return false
+}
+
+// withStreamLimits returns a handler that admits HTTP/2 requests as far as there is memory.
+func (p *Proxy) withStreamLimits(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			serve(w, r)
+			return
+		}
+		c := connOf(r).client
+		end, err := c.AdmitStream(r, p.Limits.IdleTimeout)
+		if err != nil {
+			if errors.Is(err, memory.ErrLimit) { // not if the client has disconnected
+				p.conns.ResetStream(c)
+			}
+			panic(http.ErrAbortHandler) // a response would have to wait for the client, too
+		}
+		defer end()
+		serve(w, r)
+		c.FlushStream(w)
+	}
 }

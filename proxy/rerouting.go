@@ -67,15 +67,15 @@ func dropRerouting(h http.Header) {
 // methodClaims are headers from which servers and frameworks take the method.
 var methodClaims = map[string]bool{"x-http-method-override": true, "x-http-method": true, "x-method-override": true}
 
-// checkMethodClaim returns an error if a header names another method than the request has: an
+// checkMethodClaim returns an error if a header names another method than the request's: an
 // override for the request's method would permit the other one too.
-func checkMethodClaim(r *http.Request) error {
-	for name, values := range r.Header {
+func checkMethodClaim(method string, h http.Header) error {
+	for name, values := range h {
 		var buf [maxPlainName]byte
 		if !methodClaims[string(plainName(buf[:0], name))] {
 			continue
 		}
-		if slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) != r.Method }) {
+		if slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) != method }) {
 			return errors.New(name + " names another method than the request has, and this gate permits requests by their methods")
 		}
 	}

@@ -1,10 +1,6 @@
 package proxy
 
 import (
-	"cmp"
-	"crypto/tls"
-	"errors"
-	"log/slog"
 	"net/http"
 	"slices"
 	"time"
@@ -13,36 +9,6 @@ import (
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
 )
-
-// Options are the parts and settings of a Proxy. Only Settings.Engine, Settings.Upstream
-// and Leaf are required; the zero value of every other field is a documented default.
-type Options struct {
-	Settings Settings // in force until [Proxy.Use] sets others
-	// Leaf returns the certificate to present for a host name or address.
-	Leaf func(host string) (*tls.Certificate, error)
-	// CA returns the certificates that clients must trust, as PEM; nil: there is no page
-	// to download them from.
-	CA func() []byte
-	// Bundle returns the system's roots and those certificates together, as PEM; nil:
-	// there is no page to download it from.
-	Bundle func() []byte
-
-	Remembered *policy.TagCache // tags of pages seen before; nil: none are kept
-	Limits     Limits
-	// Silence is how long an origin may send nothing in the middle of a response, or a
-	// client may read nothing of it; 0: 15 minutes, as in Squid. A shorter time would cut
-	// off clients that read slowly: the kernel lets a writer go on only when a third of
-	// its buffer is free, which may be megabytes.
-	Silence time.Duration
-	Log     *slog.Logger  // nil: nothing is logged
-	Done    func(*Record) // called when a request has been served; may be nil
-	// Descriptors shares the file descriptors between clients and origins; nil: no bound is
-	// known. It bounds how many connections are rejected at a time. When descriptors have run
-	// out, the listener closes idle connections to origins.
-	Descriptors *Descriptors
-	// Ready is called before every decision: an error refuses the request. May be nil.
-	Ready func() error
-}
 
 // Limits bound what each client can use. Zero values are those of [DefaultLimits].
 type Limits struct {
@@ -112,48 +78,4 @@ type HTTPS struct {
 // Unseen reports hosts whose TLS is not intercepted. It is for [Settings].Passthrough.
 func (h HTTPS) Unseen(host string) bool {
 	return !h.Intercept || slices.ContainsFunc(h.Passthrough, func(g glob.Glob) bool { return g.Match(host) })
-}
-
-// Use puts other settings in force. Requests in flight finish under their own, and no
-// connection is closed. It returns an error, and changes nothing, if a required field is missing.
-func (p *Proxy) Use(s Settings) error {
-	switch {
-	case s.Engine == nil:
-		return errors.New("proxy: Settings.Engine is nil: there is nothing to decide with")
-	case s.Upstream == nil:
-		return errors.New("proxy: Settings.Upstream is nil: there is nothing to reach origins with")
-	}
-	if s.Passthrough == nil {
-		s.Passthrough = func(string) bool { return false }
-	}
-	s.MaxConnections = cmp.Or(s.MaxConnections, DefaultMaxConnections)
-	s.Tags.MaxHeadBytes = cmp.Or(s.Tags.MaxHeadBytes, DefaultTags().MaxHeadBytes)
-	s.Tags.HeadTimeout = cmp.Or(s.Tags.HeadTimeout, DefaultTags().HeadTimeout)
-	s.wrapped = s.Engine.Crawlers().Wrapped(s.Upstream)
-	p.settings.Store(&s)
-	return nil
-}
-
-// withDefaults returns the options with a value for everything that may be left out.
-func (o Options) withDefaults() (Options, error) {
-	if o.Leaf == nil {
-		return o, errors.New("proxy: Options.Leaf is nil: HTTPS requests cannot be decided without certificates")
-	}
-	if o.Done == nil {
-		o.Done = func(*Record) {}
-	}
-	if o.CA == nil {
-		o.CA = func() []byte { return nil }
-	}
-	if o.Bundle == nil {
-		o.Bundle = func() []byte { return nil }
-	}
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Descriptors = cmp.Or(o.Descriptors, &Descriptors{})
-	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
-	limits := DefaultLimits()
-	o.Limits.MaxHeaderBytes = cmp.Or(o.Limits.MaxHeaderBytes, limits.MaxHeaderBytes)
-	o.Limits.HeaderTimeout = cmp.Or(o.Limits.HeaderTimeout, limits.HeaderTimeout)
-	o.Limits.IdleTimeout = cmp.Or(o.Limits.IdleTimeout, limits.IdleTimeout)
-	return o, nil
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -97,10 +98,30 @@ func (t *signingTransport) sendSigned(r *http.Request) (*http.Response, error) {
 		}
 		return nil, s.err
 	}
-	if x, ok := r.Context().Value(exchangeKey{}).(*exchange); ok && s.signed {
-		x.Signed, x.Signing = t.signer.KeyID(), s.took
+	if result, ok := r.Context().Value(signatureKey{}).(*signature); ok && s.signed {
+		*result = signature{t.signer.KeyID(), s.took}
 	}
 	return resp, err
+}
+
+// A signature is how a request was signed.
+type signature struct {
+	key  string        // its ID; empty: it was not signed
+	took time.Duration // to make the signatures of all attempts
+}
+
+// signatureKey is the key of the *signature in the context of a request, for [roundTrip].
+type signatureKey struct{}
+
+// roundTrip sends a request, and returns how it was signed. Only a wrapped transport signs.
+func roundTrip(t http.RoundTripper, r *http.Request, wrapped bool) (*http.Response, signature, error) {
+	if !wrapped {
+		resp, err := t.RoundTrip(r)
+		return resp, signature{}, err
+	}
+	var s signature
+	resp, err := t.RoundTrip(r.WithContext(context.WithValue(r.Context(), signatureKey{}, &s)))
+	return resp, s, err
 }
 
 // A signedRequest is a request that is signed before each attempt to send it.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/client"
 	"strings"
 	"syscall"
 	"testing"
@@ -247,7 +248,7 @@ func (b *boundWriter) Flush() { b.during = append(b.during, b.write) }
 func TestDeadlineIsLifted(t *testing.T) {
 	b := &boundWriter{deadlines: deadlines{ResponseRecorder: httptest.NewRecorder()}}
 	var w recorder
-	w.begin(b, httptest.NewRequest(http.MethodGet, "/", nil), &Proxy{Options: Options{Limits: Limits{}}})
+	w.begin(b, &inbound{protoMajor: 1, conn: &connection{client: &client.Conn{}}}, &openConns{}, 0)
 	w.limit.Init(time.Hour, w.breakOff)
 	for name, write := range map[string]func(){
 		"write": func() { io.WriteString(&w, "x") },

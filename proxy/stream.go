@@ -11,19 +11,23 @@ import (
 
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/memory"
+	"robotsgate/proxy/internal/netconn"
 )
 
 // A stream is a response's body on its way to the client.
 type stream struct {
 	body   body.Ready
-	x      *exchange
+	out    *recorder
 	resp   *http.Response
 	limit  body.IdleTimer // for the origin to send a piece
 	closed sync.Once
+	// These are for the goroutine that reads the body.
+	failed string // why not all of the body was sent, for the record
+	broke  bool   // the body broke off: the client's connection must too
 }
 
-func newStream(x *exchange, resp *http.Response, silence time.Duration) *stream {
-	s := &stream{body: body.AsReady(resp.Body), x: x, resp: resp}
+func newStream(out *recorder, resp *http.Response, silence time.Duration) *stream {
+	s := &stream{body: body.AsReady(resp.Body), out: out, resp: resp}
 	s.limit.Init(silence, func() { s.Close() })
 	return s
 }
@@ -54,11 +58,11 @@ func (s *stream) ended(err error) {
 		dropTrailer(s.resp.Trailer) // known only now
 		return
 	case s.limit.Fired():
-		s.x.Error = fmt.Sprintf("the origin was silent for %v in the middle of its response", s.limit.Idle())
+		s.failed = fmt.Sprintf("the origin was silent for %v in the middle of its response", s.limit.Idle())
 	default:
-		s.x.Error = "the response broke off: " + err.Error()
+		s.failed = "the response broke off: " + err.Error()
 	}
-	s.x.aborted = true
+	s.broke = true
 }
 
 // dropTrailer removes trailer fields that frame or route a message (RFC 9110, 6.5.1), and the
@@ -85,7 +89,7 @@ var (
 
 // WriteTo copies the body, and flushes each piece as it arrives. io.Copy calls it.
 func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
-	if s.x.out.memory.Take(bufferSize, memory.ForBuffers) {
+	if s.out.memory.Take(bufferSize, memory.ForBuffers) {
 		buf := buffers.Get().(*[bufferSize]byte)
 		defer buffers.Put(buf)
 		return s.writeTo(w, buf[:])
@@ -112,9 +116,9 @@ func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 			m, werr := w.Write(buf[:n])
 			written += int64(m)
 			if werr != nil {
-				s.x.Error = "the client left"
+				s.failed = "the client left"
 				if errors.Is(werr, os.ErrDeadlineExceeded) {
-					s.x.Error = "the client does not read its response"
+					s.failed = "the client does not read its response"
 				}
 				return written, werr
 			}
@@ -125,11 +129,11 @@ func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 			}
 		}
 		if err == io.EOF {
-			s.x.out.dropUpload()
+			s.out.dropUpload()
 			return written, nil
 		}
 		if err != nil {
-			s.x.out.Flush() // so that the client sees how far the response came
+			s.out.Flush() // so that the client sees how far the response came
 			return written, err
 		}
 		n, err = s.Read(buf)
@@ -155,7 +159,7 @@ func (s *stream) first(p []byte) (n int, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !came {
-			s.x.out.Flush()
+			s.out.Flush()
 			s.limit.Start()
 			flushed = true
 		}
@@ -172,4 +176,68 @@ func (s *stream) first(p []byte) (n int, err error) {
 		s.ended(err)
 	}
 	return n, err
+}
+
+// Bounds on what is read of a response that is not passed on, so that its connection can be used again.
+const (
+	maxWithheld  = 64 << 10 // bytes
+	withheldTime = 100 * time.Millisecond
+)
+
+// inPlaceOf returns the answer that is sent in place of resp. Nothing of resp is passed on. page is its body: it is
+// closed at once, or when the answer has been sent. It is nil if the response switches protocols.
+func inPlaceOf(resp *http.Response, page *stream, answer *http.Response, out *recorder) *http.Response {
+	switch {
+	case page == nil:
+		resp.Body.Close()
+	case resp.ProtoMajor > 1 || resp.ContentLength > maxWithheld:
+		page.Close() // resets an HTTP/2 stream, and closes an HTTP/1 connection
+	default:
+		answer.Body = &withheldBody{ReadCloser: answer.Body, page: page, out: out}
+	}
+	return answer
+}
+
+// A withheldBody is the body of an answer in place of a response. Close also reads the rest of the
+// response, within maxWithheld and withheldTime, and closes its body.
+type withheldBody struct {
+	io.ReadCloser
+	page  *stream
+	out   *recorder
+	ended sync.Once
+}
+
+// Close may be called twice.
+func (b *withheldBody) Close() error {
+	b.ended.Do(func() {
+		b.out.Flush() // the client does not wait for the rest of the response
+		b.out.dropUpload()
+		timer := time.AfterFunc(withheldTime, func() { b.page.Close() })
+		defer timer.Stop()
+		_, _ = io.CopyN(io.Discard, b.page.body, maxWithheld+1)
+		b.page.Close()
+	})
+	return nil
+}
+
+// A switched body is the connection to the origin after a handshake.
+type switched struct {
+	io.ReadCloser
+	out   *recorder
+	relay body.Relay
+}
+
+// WriteTo relays the tunnel until either side closes its connection. io.Copy calls it when the
+// handshake has been answered.
+func (s *switched) WriteTo(io.Writer) (int64, error) {
+	origin, ok := s.ReadCloser.(io.ReadWriteCloser)
+	if !ok {
+		return 0, errors.New("the connection to the origin is not writable")
+	}
+	conn, rw, err := s.out.Hijack()
+	if err != nil {
+		return 0, err
+	}
+	s.out.bytes = s.relay.Between(netconn.Buffered(conn, rw.Reader), origin)
+	return s.out.bytes, nil
 }

@@ -109,7 +109,7 @@ func TestClosedOnce(t *testing.T) {
 		read:  func(p []byte) (int, error) { return len(p), nil },
 		close: func() error { closes++; return nil },
 	}
-	s := newStream(&exchange{}, &http.Response{Body: body}, time.Minute)
+	s := newStream(&recorder{}, &http.Response{Body: body}, time.Minute)
 	for range 3 {
 		s.Close()
 	}

@@ -100,7 +100,7 @@ func originalPort(c *client.Conn) (port string, ok bool) {
 	return strconv.Itoa(int(a.Port())), err == nil && a.Port() != 0
 }
 
-// redirectedTLS serves a connection that begins with TLS, as if the client had sent a CONNECT to the server name.
+// redirectedTLS opens a tunnel to the server name of a connection that begins with TLS.
 func (p *Proxy) redirectedTLS(c *client.Conn, conn net.Conn, port string) {
 	hello, err := client.ReadHello(conn, c.Memory)
 	switch {
@@ -125,14 +125,11 @@ func (p *Proxy) redirectedTLS(c *client.Conn, conn net.Conn, port string) {
 	p.open.add(c) // Shutdown waits for the decision
 	defer p.open.remove(c)
 	p.silent.remove(c) // intercept adds it again
-	ctx := context.WithValue(c.Disconnect.ConnContext(context.Background()), connectionKey{}, &connection{client: c, redirected: true})
-	r := (&http.Request{
-		Method: http.MethodConnect, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody,
-		Host: target.Address(), RequestURI: target.Address(), RemoteAddr: c.RemoteAddr().String(),
-	}).WithContext(ctx)
-	w := &unansweredWriter{header: http.Header{}, conn: netconn.NewPrefixed(c, hello.Read)}
-	p.openTunnel(&opening{w, r, p.settings.Load(), target, port})
-	if !w.taken {
+	o := &opening{
+		inbound: newTunnelInbound(p.settings.Load(), &connection{client: c, redirected: true}), target: target, ctx: c.Disconnect.ConnContext(context.Background()),
+		kind: client.KindOf(nil), redirected: netconn.NewPrefixed(c, hello.Read), port: port,
+	}
+	if !p.openTunnel(o) {
 		sendAlert(c, alertAccessDenied)
 		c.Close()
 	}
@@ -198,24 +195,6 @@ func sendAlert(c net.Conn, alert byte) {
 
 const tlsAlert = 0x15 // RFC 8446, section 5.1
 
-// An unansweredWriter is the ResponseWriter for the CONNECT that a redirected client has not sent. It discards what is
-// written: the client must not receive an answer to it.
-type unansweredWriter struct {
-	header http.Header
-	conn   net.Conn
-	taken  bool
-}
-
-func (w *unansweredWriter) Header() http.Header         { return w.header }
-func (w *unansweredWriter) WriteHeader(int)             {}
-func (w *unansweredWriter) Write(p []byte) (int, error) { return len(p), nil }
-
-// Hijack is for http.ResponseController.
-func (w *unansweredWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	w.taken = true
-	return w.conn, bufio.NewReadWriter(bufio.NewReaderSize(w.conn, 16), nil), nil
-}
-
 // serveInRedirected serves a request of a connection that was redirected. The server name, if there is one, Host and
 // the port that the client has connected to must name one origin.
 func (p *Proxy) serveInRedirected(w http.ResponseWriter, r *http.Request, t *tunnel, scheme string) {
@@ -227,7 +206,7 @@ func (p *Proxy) serveInRedirected(w http.ResponseWriter, r *http.Request, t *tun
 	p.serve(w, r, p.settings.Load(), target, refused)
 }
 
-func redirectedTarget(r *http.Request, t *tunnel, scheme string) (policy.Target, *problem) {
+func redirectedTarget(r *http.Request, t *tunnel, scheme string) (policy.Target, *answer) {
 	if !strings.HasPrefix(r.RequestURI, "/") {
 		return policy.Target{}, checkRequest(r, errors.New("the request is one for a proxy, and its connection was redirected to the gate; "+
 			"give the client the gate's own address as its proxy, or none"))

@@ -17,7 +17,7 @@ import (
 
 // speakHTTP1 sends a row's request and the one behind it, and reads the answers.
 // The prefix makes a path of the row's authority absolute.
-func speakHTTP1(t *testing.T, conn net.Conn, row wireRow, names *strings.Replacer, prefix string) (first, second answer) {
+func speakHTTP1(t *testing.T, conn net.Conn, row wireRow, names *strings.Replacer, prefix string) (first, second clientView) {
 	t.Helper()
 	method := cmp.Or(row.method, http.MethodGet)
 	if row.raw != "" {
@@ -79,7 +79,7 @@ func (row wireRow) next() string {
 
 // readHTTP1 reads an answer with those that come before it; goOn is called when
 // the client is told to.
-func readHTTP1(t *testing.T, r *bufio.Reader, method string, goOn func()) (a answer) {
+func readHTTP1(t *testing.T, r *bufio.Reader, method string, goOn func()) (a clientView) {
 	t.Helper()
 	for {
 		resp, err := http.ReadResponse(r, &http.Request{Method: method})
@@ -113,7 +113,7 @@ func readHTTP1(t *testing.T, r *bufio.Reader, method string, goOn func()) (a ans
 
 // speakHTTP2 does the same over HTTP/2, in frames of its own, since a library's
 // client would not send what is malformed.
-func speakHTTP2(t *testing.T, conn net.Conn, row wireRow, names *strings.Replacer) (first, second answer) {
+func speakHTTP2(t *testing.T, conn net.Conn, row wireRow, names *strings.Replacer) (first, second clientView) {
 	t.Helper()
 	c := newFrames(conn)
 	io.WriteString(&c.out, http2.ClientPreface)
@@ -125,7 +125,7 @@ func speakHTTP2(t *testing.T, conn net.Conn, row wireRow, names *strings.Replace
 	}
 	c.request(3, names.Replace(":method: GET\n:scheme: https\n:authority: "+row.next()+"\n:path: /next"), true)
 	c.flush()
-	streams := map[uint32]*answer{1: &first, 3: &second}
+	streams := map[uint32]*clientView{1: &first, 3: &second}
 	for ; len(streams) > 0; c.flush() {
 		frame, err := c.ReadFrame()
 		if err != nil {
@@ -138,7 +138,7 @@ func speakHTTP2(t *testing.T, conn net.Conn, row wireRow, names *strings.Replace
 			return first, second
 		}
 		stream := frame.Header().StreamID
-		a := cmp.Or(streams[stream], &answer{})
+		a := cmp.Or(streams[stream], &clientView{})
 		switch f := frame.(type) {
 		case *http2.SettingsFrame:
 			if !f.IsAck() {
@@ -180,7 +180,7 @@ func (row wireRow) lines() string {
 }
 
 // take adds a head, or a trailer.
-func (a *answer) take(f *http2.MetaHeadersFrame) {
+func (a *clientView) take(f *http2.MetaHeadersFrame) {
 	h := http.Header{}
 	for _, field := range f.RegularFields() {
 		h.Add(field.Name, field.Value)

@@ -171,7 +171,7 @@ func (w *wire) run(t *testing.T, row wireRow, origin string) {
 	for _, v := range []struct {
 		name, none string
 		differs    *expect
-		send       func(*testing.T, wireRow, *strings.Replacer) (first, second answer)
+		send       func(*testing.T, wireRow, *strings.Replacer) (first, second clientView)
 	}{
 		{"clear", row.noClear, row.inClear, w.inClear},
 		{"tunnel", row.noTunnel, row.inTunnel, w.inTunnel},
@@ -204,7 +204,7 @@ func (w *wire) run(t *testing.T, row wireRow, origin string) {
 }
 
 // check holds the answers, and what reached the origin, against what is expected.
-func (e *expect) check(t *testing.T, first, second answer, arrived []string, next string, names *strings.Replacer) {
+func (e *expect) check(t *testing.T, first, second clientView, arrived []string, next string, names *strings.Replacer) {
 	t.Helper()
 	if first.status != e.want && !(e.orNone && first.status == broken) {
 		t.Errorf("answered %v, want %d", first, e.want)
@@ -273,8 +273,8 @@ func closing(arrives string) string {
 	return arrives
 }
 
-// An answer is what a client reads in return for a request.
-type answer struct {
+// A clientView is what a client reads in return for a request.
+type clientView struct {
 	status          int // broken: none
 	informed        []int
 	header, trailer http.Header
@@ -282,24 +282,24 @@ type answer struct {
 	cut             error // why it is not complete
 }
 
-func (a answer) String() string {
+func (a clientView) String() string {
 	return fmt.Sprintf("%d %v %.200q %v", a.status, a.header, a.body, a.cut)
 }
 
-func (w *wire) inClear(t *testing.T, row wireRow, names *strings.Replacer) (first, second answer) {
+func (w *wire) inClear(t *testing.T, row wireRow, names *strings.Replacer) (first, second clientView) {
 	conn := w.dial()
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(patience))
 	return speakHTTP1(t, conn, row, names, "http://")
 }
 
-func (w *wire) inTunnel(t *testing.T, row wireRow, names *strings.Replacer) (first, second answer) {
+func (w *wire) inTunnel(t *testing.T, row wireRow, names *strings.Replacer) (first, second clientView) {
 	conn := w.handshake(t, row, names, "http/1.1")
 	defer conn.Close()
 	return speakHTTP1(t, conn, row, names, "")
 }
 
-func (w *wire) inHTTP2(t *testing.T, row wireRow, names *strings.Replacer) (first, second answer) {
+func (w *wire) inHTTP2(t *testing.T, row wireRow, names *strings.Replacer) (first, second clientView) {
 	conn := w.handshake(t, row, names, "h2")
 	defer conn.Close()
 	return speakHTTP2(t, conn, row, names)

@@ -73,8 +73,8 @@ func (d *DisconnectDetector) Read(p []byte) (int, error) {
 
 // Begin is called when a request is served. A request with a body is left to net/http, which
 // reads the body first.
-func (d *DisconnectDetector) Begin(r *http.Request) {
-	if r.Body != http.NoBody {
+func (d *DisconnectDetector) Begin(hasBody bool) {
+	if hasBody {
 		d.answer.Store(false)
 		return
 	}

@@ -23,7 +23,7 @@ func detected(t *testing.T, reads chan int, serve func(ctx context.Context, w ht
 	s := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			d := r.Context().Value(key{}).(*DisconnectDetector)
-			d.Begin(r)
+			d.Begin(r.Body != http.NoBody)
 			defer d.Stop()
 			go d.watch()
 			serve(r.Context(), w, r)

@@ -47,8 +47,11 @@ var (
 )
 
 // KindOf returns the kind of client that sends a CONNECT: by its User-Agent, or without one by
-// the form of the head.
+// the form of the head. r is nil if the client has sent none.
 func KindOf(r *http.Request) *Kind {
+	if r == nil {
+		return unknown
+	}
 	agent := r.Header.Get("User-Agent")
 	agent = strings.ToLower(agent[:min(len(agent), 32)])
 	for _, k := range kinds {

@@ -17,12 +17,13 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/origin"
 )
 
-// A problem is an answer of the gate itself: a refusal, or an error (RFC 9457).
-type problem struct {
+// An answer is what the gate itself says: a refusal or an error, as a problem (RFC 9457), or robots.txt.
+type answer struct {
 	status     int
 	kind       string // last part of the type URN; empty: fault
 	title      string // empty: the text of the status
@@ -32,11 +33,14 @@ type problem struct {
 	retry      time.Duration
 	closeAfter bool    // close the connection after this answer
 	refused    Refusal // the kind; empty: the request failed
+	err        string  // for the record
+	undecided  bool    // no decision applies to the request, also if there was one
+	file       *file   // robots.txt; nil: a problem
 }
 
-// cause returns why the decision denies, in a few words.
-func (x *Record) cause() string {
-	switch d := x.Decision; d.Reason {
+// denial returns why a decision denies, in a few words. statement is the text that reserves, for policy.ByUsage.
+func denial(d *policy.Decision, statement string) string {
+	switch d.Reason {
 	case policy.ByRule:
 		return "robots.txt line " + strconv.Itoa(d.Rule.Line) + ": " + d.Rule.String()
 	case policy.IsUnreachable:
@@ -46,21 +50,21 @@ func (x *Record) cause() string {
 	case policy.ByOverride:
 		return "operator's override: " + d.Note
 	case policy.ByUsage:
-		return x.Statement
+		return statement
 	}
-	return string(x.Decision.Reason)
+	return string(d.Reason)
 }
 
 // refusal answers a denied request.
-func refusal(x *exchange) *problem {
-	d := x.Decision
-	p := &problem{status: cmp.Or(d.Crawler.DenyStatus, http.StatusForbidden), kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied", cause: x.cause(), refused: Refusal(d.Reason)}
+func refusal(in *inbound, s *signals) *answer {
+	d := s.Decision
+	p := &answer{status: cmp.Or(d.Crawler.DenyStatus, http.StatusForbidden), kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied", cause: denial(d, s.Statement), refused: Refusal(d.Reason)}
 	switch d.Reason {
 	case policy.ByRule:
 		line, rule := strconv.Itoa(d.Rule.Line), d.Rule.String()
 		p.detail = "Line " + line + " of " + d.URL + " says " + strconv.Quote(rule) + ", in the group for " + d.Group.Written() + "."
 	case policy.IsUnreachable:
-		p.status, p.title, p.retry = x.settings.Engine.UnreachableStatus(), "robots.txt is unreachable", d.Robots.Retry
+		p.status, p.title, p.retry = in.settings.Engine.UnreachableStatus(), "robots.txt is unreachable", d.Robots.Retry
 		why := d.Robots.Snapshot.Error
 		p.detail = fmt.Sprintf("%s could not be fetched (%s). Until it can be fetched, all requests to this origin are denied (RFC 9309, 2.3.1.4).", d.URL, why)
 	case policy.TooComplex:
@@ -70,7 +74,7 @@ func refusal(x *exchange) *problem {
 		p.title = "Refused by the operator"
 		p.detail = "An override of this gate denies this request: " + d.Note + "."
 	case policy.ByUsage:
-		p.title, p.detail = x.explainReserved()
+		p.title, p.detail = explainReserved(s, in.origin)
 	}
 	if d.ReadAs != "" {
 		p.detail += " Common servers read this path as " + strconv.Quote(d.ReadAs) + "."
@@ -78,31 +82,31 @@ func refusal(x *exchange) *problem {
 	return p
 }
 
-// failure answers a request that failed: the origin, or its robots.txt, could not be reached.
-func failure(x *exchange, err error) *problem {
-	x.Error = err.Error()
-	p := &problem{status: http.StatusBadGateway, title: "The origin could not be reached"}
+// failure answers a request that failed: the origin, or its robots.txt, could not be reached. upload is the request's
+// body, nil if it has none.
+func failure(err error, in *inbound, upload *body.Upload) *answer {
+	p := &answer{status: http.StatusBadGateway, title: "The origin could not be reached", err: err.Error()}
 	var dns *net.DNSError
 	var op *net.OpError
 	var timeout net.Error
 	var certificate *tls.CertificateVerificationError
 	switch {
-	case x.out.upload != nil && x.out.upload.Limit.Fired():
-		p.status, p.title, p.fault, p.closeAfter = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", x.out.http1
+	case upload != nil && upload.Limit.Fired():
+		p.status, p.title, p.fault, p.closeAfter = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", in.http1()
 		p.detail = "The client was silent for longer than limits.idle_timeout in the middle of its request."
-	case x.out.upload != nil && x.out.upload.Err() != nil:
-		p.status, p.title, p.fault, p.closeAfter = http.StatusBadRequest, "The request did not come to its end", "http_request_error", x.out.http1
-		p.detail = "The request's body was not understood: " + innermost(x.out.upload.Err()) + "."
+	case upload != nil && upload.Err() != nil:
+		p.status, p.title, p.fault, p.closeAfter = http.StatusBadRequest, "The request did not come to its end", "http_request_error", in.http1()
+		p.detail = "The request's body was not understood: " + innermost(upload.Err()) + "."
 	case errors.Is(err, policy.ErrProhibited):
-		x.Decision = nil // no decision applies to a prohibited destination
 		why := innermost(err)
-		return &problem{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why, refused: ByGuard,
+		return &answer{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why, refused: ByGuard, err: err.Error(), undecided: true,
 			detail: strings.TrimSuffix("This gate does not connect there: "+why+". "+origin.Advice(err), " ")}
 	case errors.Is(err, policy.ErrUnsigned):
 		p.status, p.title, p.fault = http.StatusInternalServerError, "The request could not be signed", "proxy_internal_error"
 		p.detail = "The requests of this crawler are signed, and no signature could be made for this one, so it was not sent: " + innermost(err) + "."
 	case errors.Is(err, policy.ErrHiddenDots):
 		p = badRequest(err)
+		p.err = err.Error()
 	case errors.Is(err, policy.ErrBusy):
 		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second, ByLimit
 		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's. Try again."
@@ -122,7 +126,7 @@ func failure(x *exchange, err error) *problem {
 		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
 		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check egress.proxy."
 	case errors.Is(err, policy.ErrNoHost), errors.As(err, &dns):
-		p.fault, p.detail = "dns_error", "The name "+x.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
+		p.fault, p.detail = "dns_error", "The name "+in.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
 	case errors.Is(err, errInvalidResponse):
 		p.fault, p.detail = "http_protocol_error", "The origin's answer has a status or a field that it must not have."
 	case errors.Is(err, context.Canceled):
@@ -163,16 +167,40 @@ func innermost(err error) string {
 	}
 }
 
-// response returns the problem as a response to r. Its header is set on x.out.
-func (p *problem) response(r *http.Request, x *exchange) *http.Response {
-	if x.Refused = p.refused; p.refused != "" {
-		x.Why = cmp.Or(p.cause, p.detail)
-	} else {
-		x.Fault = p.fault
+// internalError answers a request during which the gate has panicked.
+func internalError(id string) *answer {
+	return &answer{status: http.StatusInternalServerError, detail: "The gate failed on this request. Its log has the details under the id " + id + ".", fault: "proxy_internal_error"}
+}
+
+// skipped says why no page was read, for [Head].
+func (p *answer) skipped() string {
+	if p.file != nil {
+		return "type"
 	}
-	body, contentType := p.body(r, x)
+	return "status"
+}
+
+// response returns the answer as a response.
+func (p *answer) response(in *inbound, s *signals) *http.Response {
+	h, body := p.file.read()
+	if p.file == nil {
+		h, body = p.problem(in, s)
+	}
+	annotate(h, s)
+	length := len(body)
+	if in.method == http.MethodHead {
+		body = nil
+	}
+	own := &ownBody{}
+	own.Reset(body)
+	return &http.Response{StatusCode: p.status, ProtoMajor: 1, ProtoMinor: 1, Header: h, Body: own, ContentLength: int64(length)}
+}
+
+// problem returns header and body of a problem.
+func (p *answer) problem(in *inbound, s *signals) (http.Header, []byte) {
+	body, contentType := p.form(in, s)
 	fixed := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "Accept"}
-	h := x.out.Header()
+	h := make(http.Header, 16)
 	h["Content-Type"] = fixed[0:1:1]
 	h["Content-Length"] = fixed[1:2:2]
 	h["Cache-Control"] = fixed[2:3:3]
@@ -190,24 +218,7 @@ func (p *problem) response(r *http.Request, x *exchange) *http.Response {
 		h.Set("Proxy-Authenticate", loginChallenge)
 	}
 	status(h, p.fault, p.cause)
-	if x.Decision != nil && x.Head.State == "" { // else it is that of the response that is withheld
-		x.Head = Head{State: "skipped", Why: "status"}
-	}
-	annotate(h, x)
-	return reply(r, p.status, body)
-}
-
-// reply returns a response of the gate itself, without header.
-func reply(r *http.Request, status int, body []byte) *http.Response {
-	if r.Method == http.MethodHead {
-		body = nil
-	}
-	own := &ownBody{}
-	own.Reset(body)
-	return &http.Response{
-		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Body: own, ContentLength: int64(len(body)),
-	}
+	return h, body
 }
 
 // An ownBody is the body of a response of the gate itself.
@@ -215,27 +226,47 @@ type ownBody struct{ bytes.Reader }
 
 func (*ownBody) Close() error { return nil }
 
-// maxDrain bounds what is read of a refused request's body, in bytes.
-const maxDrain = 16 << 20
-
-// drain reads the body of a request that the gate answers itself: many clients send all of it
-// before they read, and would see a broken connection in place of the answer. A client that
-// waits for a 100 gets none.
-func (p *Proxy) drain(x *exchange, r *http.Request) {
-	if r.ContentLength == 0 || hasToken(r.Header["Expect"], "100-continue") {
-		return
-	}
-	_ = x.out.control.SetReadDeadline(time.Now().Add(p.Limits.HeaderTimeout))
-	if _, err := io.CopyN(io.Discard, r.Body, maxDrain); err != io.EOF {
-		x.out.closeAfter = x.out.http1 // the rest is not read
-	}
+// A file is the robots.txt that is enforced.
+type file struct {
+	header http.Header
+	body   string
 }
 
-// write answers a request that goproxy does not handle, such as CONNECT.
-func (p *problem) write(r *http.Request, x *exchange) {
-	resp := p.response(r, x)
-	x.out.WriteHeader(resp.StatusCode)
-	io.Copy(x.out, resp.Body)
+func (f *file) read() (http.Header, []byte) {
+	if f == nil {
+		return nil, nil
+	}
+	return f.header, []byte(f.body)
+}
+
+// robotsTxt answers a request for robots.txt with the file that is enforced, so that a client
+// with a parser of its own sees the same rules.
+func robotsTxt(r *policy.Resolution) *answer {
+	f := &file{header: http.Header{}}
+	code := http.StatusOK
+	switch r.State {
+	case policy.Fresh, policy.Stale:
+		f.body = r.File.Body()
+		charset := "utf-8" // the bytes are sent unchanged
+		if strings.HasPrefix(f.body, "\xff\xfe") || strings.HasPrefix(f.body, "\xfe\xff") {
+			charset = "utf-16"
+		}
+		f.header.Set("Content-Type", "text/plain; charset="+charset)
+		if r.Snapshot.Modified != "" {
+			f.header.Set("Last-Modified", r.Snapshot.Modified)
+		}
+		f.header.Set("Age", strconv.FormatInt(int64(r.Age/time.Second), 10))
+	case policy.Unavailable:
+		if code = r.Snapshot.Status; code < 400 {
+			code = http.StatusNotFound // too many redirects count as no robots.txt
+		}
+	default:
+		code = http.StatusServiceUnavailable
+		f.header.Set("Retry-After", retrySeconds(r.Retry))
+		f.header.Set("Cache-Control", "no-store")
+	}
+	f.header.Set("Content-Length", strconv.Itoa(len(f.body)))
+	return &answer{status: code, file: f}
 }
 
 // retrySeconds rounds up: a client that retried too early would be refused again.

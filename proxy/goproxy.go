@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/elazarl/goproxy"
+
+	"robotsgate/policy"
+)
+
+// This file is the only one that touches goproxy. What goproxy does: it calls permit and send for each
+// request, and passes the response on with its trailers. What it must be kept from, and why:
+//
+//   - CONNECT. In its own loop for tunnels a panic ends the process, a client that disconnects does not cancel
+//     its request, and headers have no bound. connect.go opens tunnels, and their requests come here one by one.
+//   - A response that is replaced in OnResponse loses its Content-Length, and OnResponse sees the gate's own
+//     answers too. So what is done to a response is done in the RoundTripper, which never fails: goproxy would
+//     answer an error with a 500 and the error's text.
+//   - Hop-by-hop fields: it drops some of them, and Accept-Encoding, from requests, and none from responses.
+//     KeepHeader switches that off; prepare and inspect remove them all.
+//   - io.Copy to a ResponseWriter with ReadFrom costs one more write for each small body: the recorder has none.
+//   - It does not flush bodies of unknown length, and closes bodies twice: stream takes care of both.
+//   - A response that breaks off ends as a complete one: handle breaks off the client's connection.
+//   - After a switch of protocols it relays without an idle limit: inspect hides the Upgrade from it, and
+//     switched relays.
+
+// A forwarder passes requests on with goproxy.
+type forwarder struct{ *goproxy.ProxyHttpServer }
+
+// forwarded is a request that goproxy passes on.
+type forwarded interface {
+	// permit returns the response if the gate itself answers, and nil if the request is to be sent.
+	permit(*http.Request) *http.Response
+	// send sends the request.
+	send(*http.Request) *http.Response
+}
+
+type forwardedKey struct{}
+
+func newForwarder(log *slog.Logger) forwarder {
+	g := goproxy.NewProxyHttpServer()
+	g.KeepHeader = true
+	g.Logger = slog.NewLogLogger(log.Handler(), slog.LevelDebug) // records of requests have the same
+	g.OnRequest().DoFunc(func(r *http.Request, ctx *goproxy.ProxyCtx) (*http.Request, *http.Response) {
+		f := r.Context().Value(forwardedKey{}).(forwarded)
+		if resp := f.permit(r); resp != nil {
+			return r, resp
+		}
+		ctx.RoundTripper = goproxy.RoundTripperFunc(func(r *http.Request, _ *goproxy.ProxyCtx) (*http.Response, error) {
+			return f.send(r), nil
+		})
+		return r, nil
+	})
+	return forwarder{g}
+}
+
+// forward passes a request on. Its URL and Host are those of the target from here on, whatever the client has sent.
+func (g forwarder) forward(ctx context.Context, w http.ResponseWriter, r *http.Request, target policy.Target, f forwarded) {
+	r = r.WithContext(context.WithValue(ctx, forwardedKey{}, f))
+	r.URL, r.Host = target.URL(), target.Host
+	g.ServeHTTP(w, r)
+}

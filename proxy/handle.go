@@ -1,0 +1,234 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"robotsgate/policy"
+	"robotsgate/policy/pace"
+	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/memory"
+)
+
+// An exchange is one request on its way, or a tunnel that is passed through. Only this file changes it:
+// the stages are functions in other files, which take values and return their results.
+type exchange struct {
+	p *Proxy
+	inbound
+	results
+	crawler       *policy.Crawler
+	turn          *pace.Turn // of a request that is sent; nil: there is no pace, or the origin has answered
+	upgrade       bool       // it is a WebSocket handshake
+	informational informational
+	out           recorder
+	opening       *opening // of a tunnel that is passed through; nil: a request
+}
+
+// serve handles a request to target, unless refused is the answer already.
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target, refused *answer) {
+	in := newInbound(s, r)
+	if refused != nil {
+		in = in.refused(r)
+	} else {
+		in = in.to(target)
+	}
+	p.handle(&exchange{p: p, inbound: in}, w, r, refused)
+}
+
+// handle is the whole way of a request, from its target to its record. What goes wrong is an answer, as is
+// robots.txt: then the stages that follow are left out.
+func (p *Proxy) handle(x *exchange, w http.ResponseWriter, r *http.Request, no *answer) {
+	x.ID = x.id
+	x.out.begin(w, &x.inbound, &p.open, p.Silence)
+	defer x.finish()
+	switch {
+	case no != nil:
+	case x.opening != nil:
+		no = x.passThrough(x.context(x.opening.ctx, x.hasBody)) // decide, relay
+	case x.http1() && !x.out.memory.TakeHeader(x.header): // HTTP/2 has taken it in AdmitStream
+		no = failure(memory.ErrLimit, &x.inbound, nil)
+	default:
+		p.forwarder.forward(x.context(r.Context(), r.Body != http.NoBody), &x.out, r, x.target, x) // permit: decide; send
+	}
+	if no != nil {
+		x.write(no)
+	}
+	if x.body != nil && x.body.broke {
+		x.resetHTTP10()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// decide is the first half: it ends with the permission to send the request now, or with an answer.
+func (x *exchange) decide(ctx context.Context, engine decider) (no *answer) {
+	p, in := x.p, &x.inbound
+	if x.crawler, no = p.clients.identify(ctx, in.settings.Engine.Crawlers(), senderOf(in)); no != nil {
+		return no
+	}
+	x.results.crawler = x.crawler.Name
+	if no = admit(&p.conns, in.conn, x.crawler); no != nil {
+		return no
+	}
+	if no = whileNotReady(p.Ready); no != nil {
+		return no
+	}
+	if no = checkMethod(in); no != nil {
+		return no
+	}
+	decision, err := decide(ctx, in, x.crawler, engine)
+	x.decided = time.Since(x.start)
+	if err != nil {
+		return failure(err, in, nil)
+	}
+	x.Decision, x.Stated = decision, decision.Stated
+	x.Statement = reservation(&x.signals)
+	if decision.Denied() {
+		return refusal(in, &x.signals)
+	}
+	if asksForRobots(in, decision) {
+		return robotsTxt(decision.Robots)
+	}
+	x.turn, x.Paced, no = awaitTurn(ctx, &p.settings, in, decision, x.out.disconnect)
+	return no
+}
+
+// permit decides about a request. It returns the response if the gate itself answers, and nil if the request
+// is to be sent.
+func (x *exchange) permit(r *http.Request) *http.Response {
+	if no := x.decide(r.Context(), x.settings.Engine.Decide); no != nil {
+		resp := x.answer(no)
+		x.out.drain(r, x.p.Limits.HeaderTimeout)
+		return resp
+	}
+	x.upgrade = prepare(r)
+	if x.hasBody {
+		x.out.upload = body.NewUpload(r, &x.out.control, x.p.Limits.IdleTimeout)
+		r.Body = x.out.upload
+	}
+	return nil
+}
+
+// send is the second half: it sends the request, reads what the response states, and returns the response.
+func (x *exchange) send(r *http.Request) *http.Response {
+	p, in := x.p, &x.inbound
+	x.sent = time.Since(x.start)
+	resp, signed, err := x.roundTrip(r)
+	x.upstream, x.signed = time.Since(x.start), signed
+	x.answered(resp)
+	if err == nil {
+		err = checkResponse(resp, x.upgrade, &x.out.memory)
+	}
+	if err != nil {
+		return x.answer(failure(err, in, x.out.upload))
+	}
+	x.inspection, x.body = inspector{p.Log, p.Remembered, p.Silence}.inspect(r.Context(), in, x.Decision, resp, &x.out)
+	x.Decision = withReserved(in, &x.signals, resp)
+	x.Statement = reservation(&x.signals)
+	if x.Decision.Denied() {
+		return inPlaceOf(resp, x.body, x.answer(refusal(in, &x.signals)), &x.out)
+	}
+	annotate(resp.Header, &x.signals)
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		resp.Body = &switched{resp.Body, &x.out, body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence, Together: true}}
+	}
+	return resp
+}
+
+// finish ends a request, also after a panic, and passes its record to Done. A panic costs the request a
+// 500, or its connection if the answer has begun, but never the process.
+func (x *exchange) finish() {
+	cause := recover()
+	if cause != nil && !isAbort(cause) {
+		x.failed = "internal error"
+		x.p.Log.Error("panic while serving a request; please report it", "id", x.id, "origin", x.origin, "panic", cause, "stack", string(debug.Stack()))
+		if !x.out.wrote {
+			x.out.clearHeader() // of an answer that was not sent
+			x.write(internalError(x.id))
+			cause = nil
+		}
+	}
+	x.out.end()
+	defer x.out.memory.Release()
+	x.out.release(x.p.Limits.IdleTimeout)
+	x.p.Done(record(&x.inbound, &x.results, &x.out))
+	if cause != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// answer returns the gate's own response, and notes the answer for the record.
+func (x *exchange) answer(a *answer) *http.Response {
+	x.said, x.failed = a, cmp.Or(a.err, x.failed)
+	if a.undecided {
+		x.Decision = nil
+	}
+	if x.Decision != nil && x.Head.State == "" { // else it is that of the response that is withheld
+		x.Head = Head{State: "skipped", Why: a.skipped()}
+	}
+	return a.response(&x.inbound, &x.signals)
+}
+
+// write answers where goproxy does not: before it is called, and for tunnels.
+func (x *exchange) write(a *answer) {
+	resp := x.answer(a)
+	if x.out.ResponseWriter == nil { // the client of a redirected connection could not read an answer
+		x.out.discard(resp)
+		return
+	}
+	maps.Copy(x.out.Header(), resp.Header)
+	x.out.WriteHeader(resp.StatusCode)
+	io.Copy(&x.out, resp.Body)
+}
+
+// context returns a context for the request. It ends when the client disconnects. The Upstream finds the
+// memory of the client in it, and what passes 1xx responses on.
+func (x *exchange) context(ctx context.Context, hasBody bool) context.Context {
+	if d := x.conn.detector(); d != nil {
+		x.out.disconnect = d
+		d.Begin(hasBody)
+	}
+	// HTTP/1.0 has no 1xx responses. Over HTTP/2 they are not passed on: if the client has
+	// disconnected, net/http may read the header map after WriteHeader has returned, and
+	// to change the map for the response then could end the process.
+	return x.informational.context(memory.NewContext(ctx, &x.out.memory), &x.out, x.http1() && !x.http10())
+}
+
+// roundTrip sends a request and waits for the head of its response.
+func (x *exchange) roundTrip(r *http.Request) (*http.Response, signature, error) {
+	defer x.informational.end()
+	if u := x.out.upload; u != nil && hasToken(r.Header["Expect"], "100-continue") {
+		u.Proceed = x.informational.sendContinue
+	}
+	if wrapped := x.settings.wrapped[x.crawler]; wrapped != nil {
+		return roundTrip(wrapped, r, true)
+	}
+	return roundTrip(x.settings.Upstream, r, false)
+}
+
+// answered says how the origin has answered, so that others may be sent.
+func (x *exchange) answered(resp *http.Response) {
+	if x.turn != nil {
+		x.turn.Done(paceAnswer(resp))
+		x.turn = nil
+	}
+}
+
+// resetHTTP10 resets the connection of an HTTP/1.0 client whose response broke off: there the
+// end of the connection may be the end of the response, so an orderly close would make it look
+// complete. In TLS the connection underneath is reset, before crypto/tls sends close_notify.
+func (x *exchange) resetHTTP10() {
+	if x.http10() {
+		x.conn.client.Reset()
+	}
+}
+
+func isAbort(cause any) bool {
+	err, ok := cause.(error)
+	return ok && errors.Is(err, http.ErrAbortHandler)
+}

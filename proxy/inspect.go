@@ -1,0 +1,267 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"robotsgate/htmlmeta"
+	"robotsgate/policy"
+	"robotsgate/policy/robotstag"
+	"robotsgate/policy/usage"
+	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/memory"
+)
+
+// A Head says how far a page was read for its robots rules.
+type Head struct {
+	State string        // complete, partial, skipped or remembered; empty: the origin did not respond
+	Why   string        // the reason for partial and skipped
+	Bytes int64         // bytes read, after decoding
+	Cut   bool          // the header fields with tags were too long to be read whole
+	Age   time.Duration // for remembered: since the rules were seen
+}
+
+// An inspection is what a response states.
+type inspection struct {
+	Tags        []robotstag.Rule // that bind the crawler
+	Remembered  []robotstag.Rule // of an earlier response, see [Record]
+	Stated      usage.Stated     // before there is a response: what robots.txt and tdmrep.json state
+	Head        Head
+	received    http.Header     // the fields that annotators read, as the origin sent them
+	contentType string          // as [htmlmeta.ContentType] returns it
+	metas       []htmlmeta.Meta // of the page's head
+	links       []htmlmeta.Link // of the page's head
+	unknown     bool            // it is not known whether the response has a page
+	seen        usage.Head      // of an earlier response, if this one has no head that could be read
+}
+
+// checkResponse checks and completes the head of a response. After an error the response's body is closed.
+// upgrade is set if the client has asked for a switch of protocols.
+func checkResponse(resp *http.Response, upgrade bool, m *memory.Reservation) error {
+	if invalidResponse(resp, upgrade) {
+		resp.Body.Close()
+		return errInvalidResponse
+	}
+	if resp.StatusCode == http.StatusNotModified && resp.ProtoMajor == 2 {
+		// Its Content-Length is that of the 200 (RFC 9110, 8.6; RFC 9113, 8.1.1). Transport
+		// would report that the body is missing.
+		resp.Body.Close()
+		resp.Body = http.NoBody
+	}
+	if !m.TakeHeader(resp.Header) {
+		resp.Body.Close()
+		return memory.ErrLimit
+	}
+	return nil
+}
+
+// An inspector reads what responses state.
+type inspector struct {
+	log        *slog.Logger
+	remembered *policy.TagCache // nil: nothing is remembered
+	silence    time.Duration    // of [Options]
+}
+
+// inspect reads what a response to an allowed request states, and removes from its header what is not for the client.
+// The response's body becomes the stream, which is nil if the response switches protocols.
+func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision, resp *http.Response, out *recorder) (inspection, *stream) {
+	// These are read before anything is removed: Connection may name them.
+	contentEncoding := strings.Join(resp.Header["Content-Encoding"], ", ")
+	s := inspection{contentType: htmlmeta.ContentType(resp.Header["Content-Type"]), received: fields(resp.Header)}
+	tags := robotstag.ParseHeader(s.received["Robots-Tag"], s.received["X-Robots-Tag"])
+	dropHopByHop(resp.Header)
+	dropOwn(resp.Header)
+	delete(resp.Header, "Alt-Svc") // with it clients would bypass the gate
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		// goproxy must not see Connection and Upgrade, since it would relay the tunnel without an idle limit;
+		// the recorder adds them.
+		resp.Trailer = nil
+		s.contentType = ""
+		s.Tags, s.Head = tags.For(d.Tokens...), Head{State: "skipped", Why: "status"}
+		s.Stated = stated(d, in.target.Path, &s)
+		return s, nil
+	}
+	dropTrailer(resp.Trailer)
+	if resp.StatusCode == http.StatusNoContent {
+		delete(resp.Header, "Content-Length") // RFC 9110, 8.6
+	}
+	page := newStream(out, resp, i.silence)
+	if s.Head.Why = skipReason(in, resp, s.contentType); s.Head.Why != "" {
+		s.Head.State = "skipped"
+	} else {
+		var metas robotstag.Tags
+		metas = i.readHead(ctx, in, page, contentEncoding, &s)
+		tags = robotstag.Union(tags, metas)
+		if s.Head.Why != "timeout" { // then the body may still be read
+			dropTrailer(resp.Trailer) // a short body has been read to its end
+		}
+	}
+	resp.Body = page
+	s.Tags, s.Head.Cut = tags.For(d.Tokens...), tags.Truncated
+	i.remember(in, d, resp, tags, &s)
+	s.Stated = stated(d, in.target.Path, &s)
+	return s, page
+}
+
+// remember stores the rules of a complete response, and adds the stored rules to a response
+// that has no page to read, such as a 304, if they are those of its variant.
+func (i inspector) remember(in *inbound, d *policy.Decision, resp *http.Response, tags robotstag.Tags, s *inspection) {
+	mediaType := htmlmeta.MediaType(s.contentType)
+	switch {
+	case i.remembered == nil:
+	case in.method == http.MethodGet && resp.StatusCode == http.StatusOK:
+		if s.Head.State != "partial" && !s.unknown { // a rule may be missing
+			i.remembered.Put(in.url, in.header, resp.Header, mediaType, tags, usage.HeadOf(s.metas, s.links))
+		}
+	case resp.StatusCode == http.StatusNotModified:
+		// The origin has just confirmed them, whatever their age.
+		if seen, ok := i.remembered.Get(in.url, in.header, resp.Header, ""); ok {
+			s.addRemembered(seen, d.Tokens)
+		}
+	case in.method == http.MethodHead && resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusPartialContent:
+		if seen, ok := i.remembered.Get(in.url, in.header, resp.Header, mediaType); ok && time.Now().Before(seen.Until) {
+			s.addRemembered(seen, d.Tokens)
+		}
+	}
+}
+
+// addRemembered adds the remembered rules that the response itself does not repeat.
+func (s *inspection) addRemembered(seen *policy.CachedTags, tokens []string) {
+	s.seen = seen.Head
+	s.Head = Head{State: "remembered", Age: time.Since(seen.At), Cut: s.Head.Cut || seen.Tags.Truncated}
+	for _, rule := range seen.Tags.For(tokens...) {
+		if !slices.Contains(s.Tags, rule) {
+			s.Remembered = append(s.Remembered, rule)
+		}
+	}
+}
+
+var errInvalidResponse = errors.New("the origin's answer has a status or a field that it must not have")
+
+// invalidResponse reports a response that must not be forwarded: with a status out of range,
+// with a Content-Length that net/http did not understand, or with a switch of protocols that
+// the client did not ask for, after which its requests would reach the origin undecided.
+func invalidResponse(resp *http.Response, upgrade bool) bool {
+	switch code := resp.StatusCode; {
+	case !trimNames(resp.Header):
+		return true
+	case code == http.StatusSwitchingProtocols:
+		return !upgrade || !hasToken(resp.Header["Upgrade"], "websocket") || !hasToken(resp.Header["Connection"], "upgrade")
+	case code < 200 || code > 999:
+		return true
+	case resp.ProtoMajor < 2:
+		return false // net/http has checked it
+	default:
+		// ContentLength is -1 if the field was not understood, which must not equal a field "-1".
+		return slices.ContainsFunc(resp.Header["Content-Length"], func(n string) bool {
+			return resp.ContentLength < 0 || n != strconv.FormatInt(resp.ContentLength, 10)
+		})
+	}
+}
+
+// trimNames removes the white space before the colon that net/http leaves in the names of a
+// response's fields (RFC 9112, 5.1). It reports false if such a field frames the response.
+func trimNames(h http.Header) bool {
+	for name, values := range h {
+		plain := strings.TrimRight(name, " \t")
+		if plain == name {
+			continue
+		}
+		plain = textproto.CanonicalMIMEHeaderKey(plain)
+		if framing[strings.ToLower(plain)] {
+			return false
+		}
+		delete(h, name)
+		h[plain] = append(h[plain], values...)
+	}
+	return true
+}
+
+// skipReason returns why a response has no head to read, "" if it has one.
+func skipReason(in *inbound, resp *http.Response, contentType string) string {
+	switch {
+	case !in.settings.Tags.HTML:
+		return "off"
+	case in.method == http.MethodHead:
+		return "method"
+	case resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusNotModified, isPart(resp):
+		return "status"
+	case !htmlmeta.MayBePage(contentType):
+		return "type"
+	}
+	return ""
+}
+
+// isPart reports whether a response has only a part of a page: a range, or the differences to an earlier one, which the
+// client asks for with A-IM (RFC 3229, 10.4.1).
+func isPart(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusPartialContent || resp.StatusCode == http.StatusIMUsed
+}
+
+// readHead reads a page's head while the body waits. It adds to s what the head states and how far it was read, and
+// returns the robots rules.
+func (i inspector) readHead(ctx context.Context, in *inbound, page *stream, contentEncoding string, s *inspection) robotstag.Tags {
+	options := htmlmeta.Options{
+		ContentType:     s.contentType,
+		ContentEncoding: contentEncoding,
+		MaxBytes:        in.settings.Tags.MaxHeadBytes,
+	}
+	tee := body.NewTee(page.body, in.settings.Tags.MaxHeadBytes, &page.out.memory)
+	page.body = tee
+	// Most heads are short and have arrived with the response's header.
+	result, ok := i.safely(in, func() (htmlmeta.Result, bool) { return tee.ScanAtHand(options) })
+	if !ok {
+		result = i.awaitHead(ctx, in, tee, options)
+	}
+	tee.Leave()
+	s.Head = Head{State: "partial", Why: result.Why, Bytes: result.Bytes}
+	switch {
+	case result.Complete:
+		s.Head = Head{State: "complete", Bytes: result.Bytes}
+	case result.Why == "type":
+		s.Head, s.unknown = Head{State: "skipped", Why: "type"}, result.Unknown
+	}
+	s.metas, s.links = result.Metas, result.Links
+	var tags []robotstag.Tags
+	for _, m := range result.Metas {
+		tags = append(tags, robotstag.ParseMeta(m.Name, m.Content))
+	}
+	return robotstag.Union(tags...)
+}
+
+// awaitHead reads a head that has not arrived yet, within the time limit.
+func (i inspector) awaitHead(ctx context.Context, in *inbound, tee *body.Tee, options htmlmeta.Options) htmlmeta.Result {
+	done := make(chan htmlmeta.Result, 1)
+	go func() {
+		result, _ := i.safely(in, func() (htmlmeta.Result, bool) { return tee.Scan(options), true })
+		done <- result
+	}()
+	timer := time.NewTimer(in.settings.Tags.HeadTimeout)
+	defer timer.Stop()
+	select {
+	case result := <-done:
+		return result
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return tee.ScanSoFar(options)
+}
+
+// safely recovers from a panic in scan, which would end the process if scan has a goroutine of
+// its own. The head then counts as unreadable.
+func (i inspector) safely(in *inbound, scan func() (htmlmeta.Result, bool)) (result htmlmeta.Result, ok bool) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			i.log.Error("panic while reading a page's head; please report it", "id", in.id, "origin", in.origin, "panic", cause)
+			result, ok = htmlmeta.Result{Why: "encoding"}, true
+		}
+	}()
+	return scan()
+}
