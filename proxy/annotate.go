@@ -17,8 +17,6 @@ const (
 	headerID       = "Robots-Gate-Id"
 	headerUsage    = "Robots-Gate-Usage"
 	headerLicense  = "Robots-Gate-License"
-
-	ownPrefix = "Robots-Gate-"
 )
 
 // An annotator makes one of these fields from what is known of a request.

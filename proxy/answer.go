@@ -18,8 +18,10 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/origin"
+	"robotsgate/proxy/internal/sfv"
 )
 
 // An answer is what the gate itself says: a refusal or an error, as a problem (RFC 9457), or robots.txt.
@@ -217,7 +219,7 @@ func (p *answer) problem(in *inbound, s *signals) (http.Header, []byte) {
 	if p.status == http.StatusProxyAuthRequired {
 		h.Set("Proxy-Authenticate", loginChallenge)
 	}
-	status(h, p.fault, p.cause)
+	setStatus(h, p.fault, p.cause)
 	return h, body
 }
 
@@ -272,4 +274,27 @@ func robotsTxt(r *policy.Resolution) *answer {
 // retrySeconds rounds up: a client that retried too early would be refused again.
 func retrySeconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
+}
+
+// setStatus sets the gate's member, the only one on a response of the gate itself.
+func setStatus(h http.Header, fault, details string) {
+	f := sfv.New()
+	f.Token(header.GateName)
+	f.Param("error")
+	f.Token(fault)
+	if details != "" {
+		f.Param("details")
+		f.Quoted(ascii(details))
+	}
+	f.Set(h, header.Status)
+}
+
+// ascii makes text fit for a String, which RFC 9209, 2.1.4 asks for.
+func ascii(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s[:min(len(s), sfv.MaxText)])
 }

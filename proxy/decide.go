@@ -7,6 +7,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/client"
+	"robotsgate/proxy/internal/header"
 )
 
 // A decider is one of the policy engine's ways to decide: about one URL, or about a whole host.
@@ -35,7 +36,7 @@ func asksForRobots(in *inbound, d *policy.Decision) bool {
 // their methods.
 func checkMethod(in *inbound) *answer {
 	if in.settings.Engine.NamesMethods() {
-		if err := checkMethodClaim(in.method, in.header); err != nil {
+		if err := header.CheckMethod(in.method, in.header); err != nil {
 			return badRequest(err)
 		}
 	}

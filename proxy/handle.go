@@ -13,6 +13,7 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/memory"
 )
 
@@ -106,7 +107,7 @@ func (x *exchange) permit(r *http.Request) *http.Response {
 		x.out.drain(r, x.p.Limits.HeaderTimeout)
 		return resp
 	}
-	x.upgrade = prepare(r)
+	x.upgrade = header.Request(r)
 	if x.hasBody {
 		x.out.upload = body.NewUpload(r, &x.out.control, x.p.Limits.IdleTimeout)
 		r.Body = x.out.upload
@@ -202,7 +203,7 @@ func (x *exchange) context(ctx context.Context, hasBody bool) context.Context {
 // roundTrip sends a request and waits for the head of its response.
 func (x *exchange) roundTrip(r *http.Request) (*http.Response, signature, error) {
 	defer x.informational.end()
-	if u := x.out.upload; u != nil && hasToken(r.Header["Expect"], "100-continue") {
+	if u := x.out.upload; u != nil && header.HasToken(r.Header["Expect"], "100-continue") {
 		u.Proceed = x.informational.sendContinue
 	}
 	if wrapped := x.settings.wrapped[x.crawler]; wrapped != nil {

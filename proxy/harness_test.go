@@ -31,7 +31,10 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/header"
 )
+
+const proxyStatus = header.Status
 
 var quietLog = slog.New(slog.DiscardHandler)
 

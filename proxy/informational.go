@@ -8,6 +8,8 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"sync"
+
+	"robotsgate/proxy/internal/header"
 )
 
 // maxInformational bounds the 1xx responses that an origin may send before its response.
@@ -52,7 +54,7 @@ func (i *informational) sendContinue() {
 }
 
 // pass writes one 1xx response. After an error the request is given up.
-func (i *informational) pass(code int, header textproto.MIMEHeader) error {
+func (i *informational) pass(code int, fields textproto.MIMEHeader) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.count++; i.count > maxInformational {
@@ -62,10 +64,8 @@ func (i *informational) pass(code int, header textproto.MIMEHeader) error {
 	if i.done || !i.passes || code == http.StatusContinue || code == http.StatusSwitchingProtocols {
 		return nil
 	}
-	h := http.Header(maps.Clone(header))
-	dropHopByHop(h)
-	dropOwn(h)
-	delete(h, "Alt-Svc")
+	h := http.Header(maps.Clone(fields))
+	header.Response(h)
 	out := i.w.Header()
 	maps.Copy(out, h)
 	i.w.WriteHeader(code)

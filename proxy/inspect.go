@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/memory"
 )
 
@@ -76,9 +76,7 @@ func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision,
 	contentEncoding := strings.Join(resp.Header["Content-Encoding"], ", ")
 	s := inspection{contentType: htmlmeta.ContentType(resp.Header["Content-Type"]), received: fields(resp.Header)}
 	tags := robotstag.ParseHeader(s.received["Robots-Tag"], s.received["X-Robots-Tag"])
-	dropHopByHop(resp.Header)
-	dropOwn(resp.Header)
-	delete(resp.Header, "Alt-Svc") // with it clients would bypass the gate
+	header.Response(resp.Header)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		// goproxy must not see Connection and Upgrade, since it would relay the tunnel without an idle limit;
 		// the recorder adds them.
@@ -88,7 +86,7 @@ func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision,
 		s.Stated = stated(d, in.target.Path, &s)
 		return s, nil
 	}
-	dropTrailer(resp.Trailer)
+	header.Trailer(resp.Trailer)
 	if resp.StatusCode == http.StatusNoContent {
 		delete(resp.Header, "Content-Length") // RFC 9110, 8.6
 	}
@@ -100,7 +98,7 @@ func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision,
 		metas = i.readHead(ctx, in, page, contentEncoding, &s)
 		tags = robotstag.Union(tags, metas)
 		if s.Head.Why != "timeout" { // then the body may still be read
-			dropTrailer(resp.Trailer) // a short body has been read to its end
+			header.Trailer(resp.Trailer) // a short body has been read to its end
 		}
 	}
 	resp.Body = page
@@ -150,10 +148,10 @@ var errInvalidResponse = errors.New("the origin's answer has a status or a field
 // the client did not ask for, after which its requests would reach the origin undecided.
 func invalidResponse(resp *http.Response, upgrade bool) bool {
 	switch code := resp.StatusCode; {
-	case !trimNames(resp.Header):
+	case !header.TrimNames(resp.Header):
 		return true
 	case code == http.StatusSwitchingProtocols:
-		return !upgrade || !hasToken(resp.Header["Upgrade"], "websocket") || !hasToken(resp.Header["Connection"], "upgrade")
+		return !upgrade || !header.HasToken(resp.Header["Upgrade"], "websocket") || !header.HasToken(resp.Header["Connection"], "upgrade")
 	case code < 200 || code > 999:
 		return true
 	case resp.ProtoMajor < 2:
@@ -164,24 +162,6 @@ func invalidResponse(resp *http.Response, upgrade bool) bool {
 			return resp.ContentLength < 0 || n != strconv.FormatInt(resp.ContentLength, 10)
 		})
 	}
-}
-
-// trimNames removes the white space before the colon that net/http leaves in the names of a
-// response's fields (RFC 9112, 5.1). It reports false if such a field frames the response.
-func trimNames(h http.Header) bool {
-	for name, values := range h {
-		plain := strings.TrimRight(name, " \t")
-		if plain == name {
-			continue
-		}
-		plain = textproto.CanonicalMIMEHeaderKey(plain)
-		if framing[strings.ToLower(plain)] {
-			return false
-		}
-		delete(h, name)
-		h[plain] = append(h[plain], values...)
-	}
-	return true
 }
 
 // skipReason returns why a response has no head to read, "" if it has one.

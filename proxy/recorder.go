@@ -12,6 +12,7 @@ import (
 
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/client"
+	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
@@ -198,7 +199,7 @@ func (w *recorder) release(idle time.Duration) {
 	switch {
 	case !w.in.http1():
 	case !w.in.hasBody || w.upload != nil && w.upload.Ended():
-	case !begun && hasToken(w.in.header["Expect"], "100-continue"):
+	case !begun && header.HasToken(w.in.header["Expect"], "100-continue"):
 		_ = w.control.SetReadDeadline(now)
 	case w.closeAfter: // for a client that sends everything before it reads
 		_ = w.control.SetReadDeadline(now.Add(client.LingerTime))
@@ -215,7 +216,7 @@ const maxDrain = 16 << 20
 // before they read, and would see a broken connection in place of the answer. A client that
 // waits for a 100 gets none.
 func (w *recorder) drain(r *http.Request, timeout time.Duration) {
-	if !w.in.hasBody || hasToken(w.in.header["Expect"], "100-continue") {
+	if !w.in.hasBody || header.HasToken(w.in.header["Expect"], "100-continue") {
 		return
 	}
 	_ = w.control.SetReadDeadline(time.Now().Add(timeout))

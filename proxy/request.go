@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,70 +128,6 @@ func malformed(r *http.Request) error {
 		return errors.New("Content-Length is not that of the body (RFC 9113, 8.1.1)")
 	}
 	return nil
-}
-
-// prepare removes from a request what is not for the origin. It reports whether the request is
-// a WebSocket handshake.
-func prepare(r *http.Request) (upgrade bool) {
-	upgrade = isWebSocket(r)
-	agent := r.Header["User-Agent"] // the decision depends on it, so it is sent even if Connection names it
-	dropHopByHop(r.Header)
-	dropOwn(r.Header)
-	dropRerouting(r.Header)
-	if agent != nil {
-		r.Header["User-Agent"] = agent
-	}
-	if !r.ProtoAtLeast(1, 1) {
-		delete(r.Header, "Expect") // RFC 9110, 10.1.1
-	}
-	r.Trailer = nil // it could carry fields that are removed from the header
-	if upgrade {
-		// The only upgrade that is forwarded; goproxy relays the tunnel that follows.
-		r.Header["Connection"], r.Header["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
-	}
-	if _, ok := r.Header["User-Agent"]; !ok {
-		r.Header["User-Agent"] = []string{""} // otherwise net/http adds its own
-	}
-	if r.ContentLength == 0 {
-		// Transport would take the empty body of an HTTP/2 request for one of unknown length,
-		// and not repeat the request when an idle connection was closed.
-		r.Body = http.NoBody
-	}
-	r.Close = false // the client's "Connection: close" concerns its own connection
-	return upgrade
-}
-
-// hopByHop are the fields for the next hop only (RFC 9110, 7.6.1).
-var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Authorization",
-	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings"}
-
-// dropHopByHop removes the hop-by-hop fields, and the fields that Connection names.
-func dropHopByHop(h http.Header) {
-	for _, line := range h["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			delete(h, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
-		}
-	}
-	for _, name := range hopByHop {
-		delete(h, name)
-	}
-}
-
-// isWebSocket reports whether a request is a handshake (RFC 6455, 4.1). It must have no body:
-// Transport would go on reading the body when the protocol has been switched.
-func isWebSocket(r *http.Request) bool {
-	return r.ContentLength == 0 && r.ProtoAtLeast(1, 1) && r.ProtoMajor == 1 && r.Method == http.MethodGet && hasToken(r.Header["Connection"], "upgrade") && hasToken(r.Header["Upgrade"], "websocket")
-}
-
-func hasToken(lines []string, token string) bool {
-	for _, line := range lines {
-		for t := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(strings.TrimSpace(t), token) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // withStreamLimits returns a handler that admits HTTP/2 requests as far as there is memory.

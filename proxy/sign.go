@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/sign"
 )
 
@@ -181,8 +182,8 @@ func ofSignature(name string) bool {
 	if len(name) < len("signature") || name[0]|0x20 != 's' { // most names
 		return false
 	}
-	var buf [maxPlainName]byte
-	switch string(plainName(buf[:0], name)) {
+	var buf [header.MaxPlain]byte
+	switch string(header.Plain(buf[:0], name)) {
 	case "signature", "signature-input", "signature-agent":
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
@@ -55,7 +56,7 @@ func (s *stream) Close() (err error) {
 func (s *stream) ended(err error) {
 	switch {
 	case err == io.EOF:
-		dropTrailer(s.resp.Trailer) // known only now
+		header.Trailer(s.resp.Trailer) // known only now
 		return
 	case s.limit.Fired():
 		s.failed = fmt.Sprintf("the origin was silent for %v in the middle of its response", s.limit.Idle())
@@ -63,16 +64,6 @@ func (s *stream) ended(err error) {
 		s.failed = "the response broke off: " + err.Error()
 	}
 	s.broke = true
-}
-
-// dropTrailer removes trailer fields that frame or route a message (RFC 9110, 6.5.1), and the
-// fields that only the gate may send.
-func dropTrailer(h http.Header) {
-	dropHopByHop(h)
-	dropOwn(h)
-	for _, name := range []string{"Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Host", "Alt-Svc"} {
-		delete(h, name)
-	}
 }
 
 // Sizes of the buffer for a body, in bytes: most pages fit into bufferSize. A client without

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -119,4 +120,18 @@ func TestWireToHTTP2(t *testing.T) {
 		return row.reply != wireReply{} || strings.Contains(lines, "websocket") || strings.Contains(lines, "expect:") // which are HTTP/1.1's
 	})
 	withEither(t, func(t *testing.T, onlyNetHTTP bool) { newWire(t, true, onlyNetHTTP).runAll(t, rows) })
+}
+
+// reroutingRows returns the columns of each row of the table of headers that reroute a request.
+func reroutingRows() (rows [][]string) {
+	table, err := os.ReadFile("internal/header/rerouting.txt")
+	if err != nil {
+		panic(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		if !strings.HasPrefix(line, "#") && line != "\n" {
+			rows = append(rows, strings.Fields(line))
+		}
+	}
+	return rows
 }

@@ -1,4 +1,4 @@
-package proxy
+package header
 
 import (
 	"maps"
@@ -18,7 +18,7 @@ func TestReroutingFields(t *testing.T) {
 		switch {
 		case len(row) < 3:
 			t.Errorf("%s: the row does not say what it does, or where that is known from", name)
-		case name != strings.ToLower(name) || strings.Contains(name, "_") || len(name) >= maxPlainName:
+		case name != strings.ToLower(name) || strings.Contains(name, "_") || len(name) >= MaxPlain:
 			t.Errorf("%s: not in lower case with hyphens, or too long", name)
 		}
 		for _, mark := range []string{"-", "_", ".", "~", "!"} {
@@ -53,7 +53,7 @@ func TestFieldsPassedOn(t *testing.T) {
 		"Destination", "Referer", "Origin", "Range", "Accept", "Accept-Language", "Next-Url", "X-Requested-With", "Hx-Request", "Turbo-Frame",
 		"Cookie", "Authorization", "User-Agent", "Content-Length", "Content-Type", "If-None-Match", "Sec-Fetch-Mode", "Upgrade-Insecure-Requests",
 		"X-Original", "X-Forwarded", "Script-Names", "Scriptname", "X-Forwarded-Host-X", "Proxy-Authorization-X",
-		"Script-Name" + strings.Repeat("-x", maxPlainName), strings.Repeat("x", maxPlainName) + "-Script-Name",
+		"Script-Name" + strings.Repeat("-x", MaxPlain), strings.Repeat("x", MaxPlain) + "-Script-Name",
 	} {
 		h := http.Header{name: {"v"}}
 		if dropRerouting(h); len(h) != 1 {
@@ -76,8 +76,8 @@ func TestOtherSpellings(t *testing.T) {
 	}
 }
 
-// plainName writes what this shorter form does, as far as there is room.
-func TestPlainName(t *testing.T) {
+// Plain writes what this shorter form does, as far as there is room.
+func TestPlain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		b := make([]byte, r.IntN(80))
@@ -90,8 +90,8 @@ func TestPlainName(t *testing.T) {
 			}
 			return '-'
 		}, strings.ToLower(string(b)))
-		var buf [maxPlainName]byte
-		if got := plainName(buf[:0], string(b)); string(got) != want[:min(len(want), len(buf))] {
+		var buf [MaxPlain]byte
+		if got := Plain(buf[:0], string(b)); string(got) != want[:min(len(want), len(buf))] {
 			t.Fatalf("%q: got %q, want %q", b, got, want)
 		}
 	}

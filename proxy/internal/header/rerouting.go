@@ -1,4 +1,4 @@
-package proxy
+package header
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 //
 //   - X-HTTP-Method-Override, X-HTTP-Method, X-Method-Override: robots.txt has no methods, so
 //     the decision is the same. Clients of REST services need them, for GETs with a long query.
-//     Where an override has methods, checkMethodClaim refuses them.
+//     Where an override has methods, CheckMethod refuses them.
 //   - X-Forwarded-For, X-Forwarded-By, X-Real-IP, Via and other names of clients and proxies:
 //     they tell where a request comes from.
 //   - Destination (RFC 4918, 10.3), Referer, Origin, Range, Accept and Accept-*: they belong to
@@ -32,15 +32,15 @@ import (
 //go:embed rerouting.txt
 var reroutingTable string
 
-// maxPlainName is longer than any name that dropRerouting looks for, in bytes.
-const maxPlainName = 64
+// MaxPlain is longer than any name that dropRerouting looks for, in bytes.
+const MaxPlain = 64
 
-// reroutingNames has the names of reroutingTable as plainName writes them.
+// reroutingNames has the names of reroutingTable as Plain writes them.
 var reroutingNames = func() map[string]bool {
 	names := map[string]bool{}
 	for line := range strings.Lines(reroutingTable) {
 		if row := strings.Fields(line); len(row) > 0 && row[0] != "#" {
-			names[string(plainName(make([]byte, 0, maxPlainName), row[0]))] = true
+			names[string(Plain(make([]byte, 0, MaxPlain), row[0]))] = true
 		}
 	}
 	return names
@@ -55,10 +55,10 @@ var framing = map[string]bool{"content-length": true, "transfer-encoding": true,
 // framing and the client's login.
 func dropRerouting(h http.Header) {
 	for name := range h {
-		var buf [maxPlainName]byte
-		plain := plainName(buf[:0], name)
+		var buf [MaxPlain]byte
+		plain := Plain(buf[:0], name)
 		if reroutingNames[string(plain)] || framing[string(plain)] && !strings.EqualFold(name, string(plain)) ||
-			string(plain) == "proxy-authorization" || bytes.HasPrefix(plain, ownPrefixPlain) {
+			string(plain) == "proxy-authorization" || bytes.HasPrefix(plain, ownPrefix) {
 			delete(h, name)
 		}
 	}
@@ -67,12 +67,12 @@ func dropRerouting(h http.Header) {
 // methodClaims are headers from which servers and frameworks take the method.
 var methodClaims = map[string]bool{"x-http-method-override": true, "x-http-method": true, "x-method-override": true}
 
-// checkMethodClaim returns an error if a header names another method than the request's: an
+// CheckMethod returns an error if a header names another method than the request's: an
 // override for the request's method would permit the other one too.
-func checkMethodClaim(method string, h http.Header) error {
+func CheckMethod(method string, h http.Header) error {
 	for name, values := range h {
-		var buf [maxPlainName]byte
-		if !methodClaims[string(plainName(buf[:0], name))] {
+		var buf [MaxPlain]byte
+		if !methodClaims[string(Plain(buf[:0], name))] {
 			continue
 		}
 		if slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) != method }) {
@@ -82,13 +82,13 @@ func checkMethodClaim(method string, h http.Header) error {
 	return nil
 }
 
-var ownPrefixPlain = []byte(strings.ToLower(ownPrefix))
+var ownPrefix = []byte(strings.ToLower(OwnPrefix))
 
-// plainName appends a field's name in lower case, with a hyphen for every other character, as
+// Plain appends a field's name in lower case, with a hyphen for every other character, as
 // far as there is room. Servers that hand headers on as variables write "_" for a hyphen (RFC
 // 3875, 4.1.18) and lighttpd does so for all that is neither letter nor digit (http_cgi.c):
 // what differs in these only is one header to them.
-func plainName(to []byte, name string) []byte {
+func Plain(to []byte, name string) []byte {
 	for i := range min(len(name), cap(to)) {
 		c := name[i]
 		switch {

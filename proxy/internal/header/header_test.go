@@ -1,0 +1,34 @@
+package header
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestStatusOfOthers: of Proxy-Status only the members of others are kept.
+func TestStatusOfOthers(t *testing.T) {
+	for _, c := range []struct {
+		lines []string
+		want  string // what others have said
+	}{
+		{nil, ""},
+		{[]string{"cdn"}, "cdn"},
+		{[]string{`cdn; error=dns_error; details="a, b"`, `"other hop";received-status=502`}, `cdn;error=dns_error;details="a, b", "other hop";received-status=502`},
+		{[]string{"robotsgate; error=forged"}, ""},
+		{[]string{`"robotsgate"; error=forged, cdn`}, "cdn"},
+		{[]string{"robotsgate, cdn, robotsgate"}, "cdn"},
+		{[]string{"Robotsgate, robotsgate2"}, "Robotsgate, robotsgate2"},
+		{[]string{"(robotsgate)"}, "(robotsgate)"},
+		{[]string{`cdn; error="`}, ""}, // can't be read: says nothing
+		{[]string{"cdn,,"}, ""},
+		{[]string{"\xff"}, ""},
+	} {
+		h := http.Header{Status: slices.Clone(c.lines)}
+		dropOwn(h)
+		if got := strings.Join(h[Status], " | "); got != c.want {
+			t.Errorf("%q: kept %q, want %q", c.lines, got, c.want)
+		}
+	}
+}
