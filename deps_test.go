@@ -114,7 +114,7 @@ var libraries = map[string][]string{
 	"golang.org/x/net/bpf":                  {"internal/confine"},
 	"golang.org/x/net/dns/dnsmessage":       {"internal/confine"},
 	"golang.org/x/net/html":                 {"htmlmeta"},
-	"golang.org/x/net/http/httpguts":        {"proxy", "proxy/internal/origin"},
+	"golang.org/x/net/http/httpguts":        {"proxy", "proxy/internal/client", "proxy/internal/origin"},
 	"golang.org/x/net/netutil":              {"internal/gate"},
 	"golang.org/x/net/idna":                 {"policy/glob"},
 	"golang.org/x/net/proxy":                {"proxy/internal/origin"},

@@ -3,20 +3,7 @@ package proxy
 import (
 	"net/http"
 
-	"robotsgate/policy"
 	"robotsgate/proxy/internal/sfv"
-)
-
-// The fields that the gate adds to responses. All are structured fields (RFC 9651).
-const (
-	headerDecision = "Robots-Gate-Decision"
-	headerSource   = "Robots-Gate-Source"
-	headerTags     = "Robots-Gate-Tags"
-	headerMeta     = "Robots-Gate-Meta"
-	headerDelay    = "Robots-Gate-Delay"
-	headerID       = "Robots-Gate-Id"
-	headerUsage    = "Robots-Gate-Usage"
-	headerLicense  = "Robots-Gate-License"
 )
 
 // An annotator makes one of these fields from what is known of a request.
@@ -52,16 +39,6 @@ var annotators = []annotator{
 	{field: headerMeta, write: writeMeta},
 	{field: headerUsage, write: writeUsage, reads: []string{"Content-Usage", "Content-Signal", "Tdm-Reservation"}},
 	{field: headerLicense, write: writeLicense, reads: []string{"Link", "Tdm-Policy"}},
-}
-
-// signals are what an annotator may read: what is known of a request and its response.
-type signals struct {
-	ID       string
-	Decision *policy.Decision // nil: there was none
-	// Statement is, for policy.ByUsage, the text that reserves, with its place.
-	Statement string
-	Paced     Paced
-	inspection
 }
 
 // fields returns the fields that annotators read. If Connection names one of them, the gate

@@ -40,6 +40,29 @@ type answer struct {
 	file       *file   // robots.txt; nil: a problem
 }
 
+// A Refusal is the kind of a refusal: the [policy.Reason] of a denial, or one of the kinds below.
+type Refusal string
+
+// The kinds of refusals without a decision.
+const (
+	ByGuard     Refusal = "guard"     // the destination is prohibited
+	ByLogin     Refusal = "login"     // the client is none of the crawlers
+	ByLimit     Refusal = "limit"     // a limit of the gate, or of its resources, is reached
+	ByPace      Refusal = "pace"      // its turn would come too late
+	ByAudit     Refusal = "audit"     // the audit log can't be written
+	IsMalformed Refusal = "malformed" // the request is malformed, ambiguous, or of a kind that is not served
+)
+
+// badRequest answers a request that is malformed or ambiguous.
+func badRequest(err error) *answer {
+	return &answer{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error", refused: IsMalformed}
+}
+
+// misdirected answers a request that is for another origin than its connection (RFC 9110, 15.5.20).
+func misdirected(detail string) *answer {
+	return &answer{status: http.StatusMisdirectedRequest, fault: "http_request_denied", refused: IsMalformed, detail: detail}
+}
+
 // denial returns why a decision denies, in a few words. statement is the text that reserves, for policy.ByUsage.
 func denial(d *policy.Decision, statement string) string {
 	switch d.Reason {

@@ -12,64 +12,9 @@ import (
 	"time"
 
 	"robotsgate/policy"
-	"robotsgate/proxy/internal/auth"
-	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/netconn"
 )
-
-// A tunnel is a client's connection after CONNECT, with where it leads; or one that was redirected
-// to the gate.
-type tunnel struct {
-	net.Conn
-	authority string // canonical host and port, the port always given; "": each request names its host
-	host      string // of it, without brackets
-	secure    string // the origin that it leads to in TLS
-	port      string // of a redirected connection: the port to which the client has connected; "": there was a CONNECT
-	client.TLSClient
-	client     *client.Conn               // the connection underneath
-	disconnect *client.DisconnectDetector // of HTTP/1 requests; nil: HTTP/2
-	login      *auth.Login                // that CONNECT came with; nil: none
-}
-
-// tunnelOf returns the tunnel that a connection is, or that is below its TLS; nil if there is none.
-func tunnelOf(c net.Conn) *tunnel {
-	for {
-		if t, ok := c.(*tunnel); ok {
-			return t
-		}
-		outer, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			return nil
-		}
-		c = outer.NetConn()
-	}
-}
-
-// origin returns what the tunnel leads to when it carries this scheme.
-func (t *tunnel) origin(scheme string) string {
-	if scheme == "https" {
-		return t.secure
-	}
-	target, err := policy.ParseTarget(scheme, t.authority, "/")
-	if err != nil {
-		return ""
-	}
-	return target.Origin()
-}
-
-// names reports whether a TLS server name is the tunnel's host. Without one, as
-// for addresses (RFC 6066, 3), there is nothing to disagree.
-func (t *tunnel) names(server string) bool {
-	switch server {
-	case "":
-		return true
-	case t.host:
-		return !strings.Contains(server, ":") // an address is no server name
-	}
-	target, err := policy.ParseTarget("https", server, "/")
-	return err == nil && target.Hostname() == t.host
-}
 
 // connect answers CONNECT. It passes the tunnel to the inner server, which decides about every
 // request in it. The requests in a tunnel to a passthrough host cannot be seen: one decision is made
@@ -104,15 +49,10 @@ type opening struct {
 	port       string              // to which it was redirected, for the tunnel
 }
 
-// isOwn reports whether a target is the gate itself, which is open to all, and always to be seen.
-func isOwn(target policy.Target) bool { return target.Hostname() == ownName }
-
 // openTunnel is the sequence for all tunnels. It reports whether the tunnel was opened.
 func (p *Proxy) openTunnel(o *opening) (opened bool) {
 	if !isOwn(o.target) && o.settings.Passthrough(o.target.Hostname()) {
-		x := &exchange{p: p, inbound: o.asTunnel(o.origin()), opening: o}
-		p.handle(x, o.writer, nil, nil)
-		return x.out.hijacked != nil
+		return p.passThrough(o)
 	}
 	conn, rd, err := o.accept(o.writer, p.Limits.HeaderTimeout)
 	if err != nil {
@@ -123,9 +63,9 @@ func (p *Proxy) openTunnel(o *opening) (opened bool) {
 	return true
 }
 
-// origin returns what the tunnel leads to as a whole. Some clients open a tunnel for http as well; the origin in it
+// whole returns what the tunnel leads to as a whole. Some clients open a tunnel for http as well; the origin in it
 // is another.
-func (o *opening) origin() policy.Target {
+func (o *opening) whole() policy.Target {
 	if address := o.target.Address(); strings.HasSuffix(address, ":80") && o.redirected == nil {
 		target, _ := policy.ParseTarget("http", address, "/") // read once already
 		return target
@@ -156,45 +96,14 @@ func (p *Proxy) refuseTunnel(o *opening, r *http.Request) bool {
 	if err == nil {
 		return false
 	}
-	x := &exchange{p: p, inbound: o.asTunnel(o.origin())}
-	x.closeAfter = o.closeAfter
-	if k := crawlers.Identify(p.clients.begin(o.ctx, from).Client); k != crawlers.Default || !crawlers.RefuseUnknown {
-		x.results.crawler = k.Name
+	in := o.asTunnel(o.whole())
+	in.closeAfter = o.closeAfter
+	crawler := crawlers.Identify(p.clients.begin(o.ctx, from).Client)
+	if crawler == crawlers.Default && crawlers.RefuseUnknown {
+		crawler = nil
 	}
-	p.handle(x, o.writer, r, failure(err, &x.inbound, nil))
+	p.refuse(o.writer, in, crawler, failure(err, &in, nil))
 	return true
-}
-
-// passThrough carries a tunnel unseen, after one decision for the whole host. It returns the answer if there is no
-// tunnel.
-func (x *exchange) passThrough(ctx context.Context) *answer {
-	if no := x.decide(ctx, x.settings.Engine.DecideHost); no != nil {
-		return no
-	}
-	p, o := x.p, x.opening
-	host, port, _ := net.SplitHostPort(o.target.Address())
-	origin, err := x.settings.Upstream.Dial(ctx, host, port)
-	x.answered(nil) // what comes through the tunnel is not known
-	if err != nil {
-		return failure(err, &x.inbound, nil)
-	}
-	defer origin.Close()
-	conn, rd, err := o.accept(&x.out, p.Limits.HeaderTimeout)
-	if err != nil {
-		x.failed = err.Error()
-		return nil
-	}
-	_ = conn.SetDeadline(time.Time{})
-	if o.writer == nil {
-		x.out.take(conn)
-	}
-	x.out.status = http.StatusOK
-	p.conns.MarkTunnel(x.inbound.conn.client)
-	p.open.add(origin)
-	defer p.open.remove(origin)
-	tunnel := body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence}
-	x.out.bytes = tunnel.Between(netconn.Buffered(conn, rd), origin)
-	return nil
 }
 
 // intercept passes a tunnel to the inner server, after a TLS handshake if the client begins one. The reader may hold
@@ -239,12 +148,6 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 	_ = t.SetDeadline(time.Time{})
 	p.silent.remove(conn)
 	p.tunnels.Deliver(t)
-}
-
-func newTunnel(target policy.Target) *tunnel {
-	t := &tunnel{authority: target.Address(), secure: target.Origin()}
-	t.host, _, _ = net.SplitHostPort(t.authority)
-	return t
 }
 
 // accept takes over the connection, and answers a CONNECT with 200. The reader may hold bytes that

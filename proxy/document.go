@@ -15,7 +15,6 @@ import (
 
 	"robotsgate/internal/escape"
 	"robotsgate/policy"
-	"robotsgate/policy/usage"
 )
 
 //go:embed pages
@@ -36,16 +35,6 @@ type document struct {
 	Reserved *reserved `json:"reserved,omitempty"` // of policy.ByUsage
 	Licenses []string  `json:"licenses,omitempty"` // of policy.ByUsage
 	ID       string    `json:"id"`
-}
-
-// reserved is the statement that reserves what a crawler fetches for, as JSON.
-type reserved struct {
-	Purpose usage.Purpose `json:"purpose"`
-	Use     string        `json:"use"`
-	Source  usage.Source  `json:"source"`
-	In      usage.Place   `json:"in"`
-	Line    int           `json:"line,omitempty"` // of robots.txt
-	Text    string        `json:"text"`
 }
 
 func (p *answer) document(in *inbound, s *signals) document {

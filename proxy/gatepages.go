@@ -15,11 +15,6 @@ import (
 	"robotsgate/policy"
 )
 
-// ownName is the gate's host name for its clients: no other host can have a name under .invalid
-// (RFC 6761, 6.4). A client that receives a page from it uses a gate and, over https, trusts its
-// CA.
-const ownName = "robotsgate.invalid"
-
 // loginPlaceholder stands for a login in lines to copy. The gate knows no password, and its pages
 // name no user.
 const loginPlaceholder = "USER:PASSWORD"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/memory"
+	"robotsgate/proxy/internal/netconn"
 )
 
 // An exchange is one request on its way, or a tunnel that is passed through. Only this file changes it:
@@ -23,7 +25,6 @@ type exchange struct {
 	p *Proxy
 	inbound
 	results
-	crawler       *policy.Crawler
 	turn          *pace.Turn // of a request that is sent; nil: there is no pace, or the origin has answered
 	upgrade       bool       // it is a WebSocket handshake
 	informational informational
@@ -42,6 +43,20 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 	p.handle(&exchange{p: p, inbound: in}, w, r, refused)
 }
 
+// passThrough handles a tunnel whose requests cannot be seen. It reports whether the tunnel was opened.
+func (p *Proxy) passThrough(o *opening) (opened bool) {
+	x := &exchange{p: p, inbound: o.asTunnel(o.whole()), opening: o}
+	p.handle(x, o.writer, nil, nil)
+	return x.out.hijacked != nil
+}
+
+// refuse answers a request, or a CONNECT, of a crawler before any stage. crawler is nil if it is not known.
+func (p *Proxy) refuse(w http.ResponseWriter, in inbound, crawler *policy.Crawler, no *answer) {
+	x := &exchange{p: p, inbound: in}
+	x.crawler = crawler
+	p.handle(x, w, nil, no)
+}
+
 // handle is the whole way of a request, from its target to its record. What goes wrong is an answer, as is
 // robots.txt: then the stages that follow are left out.
 func (p *Proxy) handle(x *exchange, w http.ResponseWriter, r *http.Request, no *answer) {
@@ -51,14 +66,14 @@ func (p *Proxy) handle(x *exchange, w http.ResponseWriter, r *http.Request, no *
 	switch {
 	case no != nil:
 	case x.opening != nil:
-		no = x.passThrough(x.context(x.opening.ctx, x.hasBody)) // decide, relay
+		no = x.relay(x.context(x.opening.ctx, x.hasBody)) // decides, and relays
 	case x.http1() && !x.out.memory.TakeHeader(x.header): // HTTP/2 has taken it in AdmitStream
 		no = failure(memory.ErrLimit, &x.inbound, nil)
 	default:
 		p.forwarder.forward(x.context(r.Context(), r.Body != http.NoBody), &x.out, r, x.target, x) // permit: decide; send
 	}
 	if no != nil {
-		x.write(no)
+		x.respond(no)
 	}
 	if x.body != nil && x.body.broke {
 		x.resetHTTP10()
@@ -72,7 +87,6 @@ func (x *exchange) decide(ctx context.Context, engine decider) (no *answer) {
 	if x.crawler, no = p.clients.identify(ctx, in.settings.Engine.Crawlers(), senderOf(in)); no != nil {
 		return no
 	}
-	x.results.crawler = x.crawler.Name
 	if no = admit(&p.conns, in.conn, x.crawler); no != nil {
 		return no
 	}
@@ -121,7 +135,7 @@ func (x *exchange) send(r *http.Request) *http.Response {
 	x.sent = time.Since(x.start)
 	resp, signed, err := x.roundTrip(r)
 	x.upstream, x.signed = time.Since(x.start), signed
-	x.answered(resp)
+	x.reportAnswer(resp)
 	if err == nil {
 		err = checkResponse(resp, x.upgrade, &x.out.memory)
 	}
@@ -141,6 +155,38 @@ func (x *exchange) send(r *http.Request) *http.Response {
 	return resp
 }
 
+// relay is the way of a tunnel that is passed through: after one decision for the whole host it is carried unseen. It
+// returns the answer if there is no tunnel.
+func (x *exchange) relay(ctx context.Context) *answer {
+	if no := x.decide(ctx, x.settings.Engine.DecideHost); no != nil {
+		return no
+	}
+	p, o := x.p, x.opening
+	host, port, _ := net.SplitHostPort(o.target.Address())
+	origin, err := x.settings.Upstream.Dial(ctx, host, port)
+	x.reportAnswer(nil) // what comes through the tunnel is not known
+	if err != nil {
+		return failure(err, &x.inbound, nil)
+	}
+	defer origin.Close()
+	conn, rd, err := o.accept(&x.out, p.Limits.HeaderTimeout)
+	if err != nil {
+		x.failed = err.Error()
+		return nil
+	}
+	if o.writer == nil {
+		x.out.take(conn)
+	}
+	_ = conn.SetDeadline(time.Time{})
+	x.out.status = http.StatusOK
+	p.conns.MarkTunnel(x.inbound.conn.client)
+	p.open.add(origin)
+	defer p.open.remove(origin)
+	tunnel := body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence}
+	x.out.bytes = tunnel.Between(netconn.Buffered(conn, rd), origin)
+	return nil
+}
+
 // finish ends a request, also after a panic, and passes its record to Done. A panic costs the request a
 // 500, or its connection if the answer has begun, but never the process.
 func (x *exchange) finish() {
@@ -150,7 +196,7 @@ func (x *exchange) finish() {
 		x.p.Log.Error("panic while serving a request; please report it", "id", x.id, "origin", x.origin, "panic", cause, "stack", string(debug.Stack()))
 		if !x.out.wrote {
 			x.out.clearHeader() // of an answer that was not sent
-			x.write(internalError(x.id))
+			x.respond(internalError(x.id))
 			cause = nil
 		}
 	}
@@ -175,8 +221,8 @@ func (x *exchange) answer(a *answer) *http.Response {
 	return a.response(&x.inbound, &x.signals)
 }
 
-// write answers where goproxy does not: before it is called, and for tunnels.
-func (x *exchange) write(a *answer) {
+// respond answers where goproxy does not: before it is called, and for tunnels.
+func (x *exchange) respond(a *answer) {
 	resp := x.answer(a)
 	if x.out.ResponseWriter == nil { // the client of a redirected connection could not read an answer
 		x.out.discard(resp)
@@ -212,8 +258,8 @@ func (x *exchange) roundTrip(r *http.Request) (*http.Response, signature, error)
 	return roundTrip(x.settings.Upstream, r, false)
 }
 
-// answered says how the origin has answered, so that others may be sent.
-func (x *exchange) answered(resp *http.Response) {
+// reportAnswer says how the origin has answered, so that others may be sent.
+func (x *exchange) reportAnswer(resp *http.Response) {
 	if x.turn != nil {
 		x.turn.Done(paceAnswer(resp))
 		x.turn = nil

@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -36,6 +37,73 @@ func (c *connection) detector() *client.DisconnectDetector {
 	}
 	return c.client.Disconnect
 }
+
+// A tunnel is a client's connection after CONNECT, with where it leads; or one that was redirected
+// to the gate.
+type tunnel struct {
+	net.Conn
+	authority string // canonical host and port, the port always given; "": each request names its host
+	host      string // of it, without brackets
+	secure    string // the origin that it leads to in TLS
+	port      string // of a redirected connection: the port to which the client has connected; "": there was a CONNECT
+	client.TLSClient
+	client     *client.Conn               // the connection underneath
+	disconnect *client.DisconnectDetector // of HTTP/1 requests; nil: HTTP/2
+	login      *auth.Login                // that CONNECT came with; nil: none
+}
+
+// tunnelOf returns the tunnel that a connection is, or that is below its TLS; nil if there is none.
+func tunnelOf(c net.Conn) *tunnel {
+	for {
+		if t, ok := c.(*tunnel); ok {
+			return t
+		}
+		outer, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nil
+		}
+		c = outer.NetConn()
+	}
+}
+
+// leadsTo returns the origin that the tunnel leads to when it carries this scheme.
+func (t *tunnel) leadsTo(scheme string) string {
+	if scheme == "https" {
+		return t.secure
+	}
+	target, err := policy.ParseTarget(scheme, t.authority, "/")
+	if err != nil {
+		return ""
+	}
+	return target.Origin()
+}
+
+// names reports whether a TLS server name is the tunnel's host. Without one, as
+// for addresses (RFC 6066, 3), there is nothing to disagree.
+func (t *tunnel) names(server string) bool {
+	switch server {
+	case "":
+		return true
+	case t.host:
+		return !strings.Contains(server, ":") // an address is no server name
+	}
+	target, err := policy.ParseTarget("https", server, "/")
+	return err == nil && target.Hostname() == t.host
+}
+
+func newTunnel(target policy.Target) *tunnel {
+	t := &tunnel{authority: target.Address(), secure: target.Origin()}
+	t.host, _, _ = net.SplitHostPort(t.authority)
+	return t
+}
+
+// ownName is the gate's host name for its clients: no other host can have a name under .invalid
+// (RFC 6761, 6.4). A client that receives a page from it uses a gate and, over https, trusts its
+// CA.
+const ownName = "robotsgate.invalid"
+
+// isOwn reports whether a target is the gate itself, which is open to all, and always to be seen.
+func isOwn(target policy.Target) bool { return target.Hostname() == ownName }
 
 // An inbound is what a client asks of the gate: a request, or a tunnel as a whole. It is complete before
 // the first stage, and no stage changes it.

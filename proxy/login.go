@@ -131,7 +131,3 @@ func (i *identification) unknown(invited bool) *answer {
 	p.detail += fmt.Sprintf(detail, "the request")
 	return p
 }
-
-// LoginComparisons returns how many passwords have been compared with a hash. Each
-// password is compared once.
-func (p *Proxy) LoginComparisons() (right, wrong int64) { return p.clients.verifier.Comparisons() }

@@ -101,7 +101,7 @@ type Proxy struct {
 	open       openConns       // hijacked connections in use, for Shutdown
 	silent     openConns       // tunnels in which the client has sent nothing yet
 	conns      client.ConnLimits
-	redirected redirections
+	redirected client.Redirected
 	address    atomic.Value // a string: where Serve listens
 	hints      client.TrustHints
 	memory     memory.Budget // of requests in progress
@@ -284,6 +284,10 @@ func (p *Proxy) UntrustingClients() []UntrustingClient {
 	return p.hints.Untrusting(time.Now().Add(-time.Hour))
 }
 
+// LoginComparisons returns how many passwords have been compared with a hash. Each
+// password is compared once.
+func (p *Proxy) LoginComparisons() (right, wrong int64) { return p.clients.verifier.Comparisons() }
+
 // serverLog logs the errors of net/http's servers, most of which are of clients that disconnect.
 type serverLog struct{ log *slog.Logger }
 
@@ -300,7 +304,7 @@ func (l serverLog) Write(p []byte) (int, error) {
 // Shutdown stops accepting connections, waits for requests in flight until ctx ends, and
 // then closes all connections.
 func (p *Proxy) Shutdown(ctx context.Context) error {
-	p.redirected.close()
+	p.redirected.Close()
 	p.silent.close() // they have no request in flight
 	var wg sync.WaitGroup
 	var errs [3]error

@@ -55,19 +55,6 @@ type Record struct {
 	Answered time.Duration // the response head was sent to the client
 }
 
-// A Refusal is the kind of a refusal: the [policy.Reason] of a denial, or one of the kinds below.
-type Refusal string
-
-// The kinds of refusals without a decision.
-const (
-	ByGuard     Refusal = "guard"     // the destination is prohibited
-	ByLogin     Refusal = "login"     // the client is none of the crawlers
-	ByLimit     Refusal = "limit"     // a limit of the gate, or of its resources, is reached
-	ByPace      Refusal = "pace"      // its turn would come too late
-	ByAudit     Refusal = "audit"     // the audit log can't be written
-	IsMalformed Refusal = "malformed" // the request is malformed, ambiguous, or of a kind that is not served
-)
-
 // Kind returns Refused, or the kind of the refusal that report mode has prevented. It is empty if
 // the request was not refused and would not be.
 func (r *Record) Kind() Refusal {
@@ -88,8 +75,8 @@ func (r *Record) Cause() string {
 
 // results are what the stages of a request have returned so far.
 type results struct {
-	crawler  string // its name
-	signals         // the decision, the pace, and what the response states
+	crawler  *policy.Crawler // nil: not identified
+	signals                  // the decision, the pace, and what the response states
 	decided  time.Duration
 	sent     time.Duration
 	upstream time.Duration
@@ -103,11 +90,14 @@ type results struct {
 func record(in *inbound, x *results, out *recorder) *Record {
 	r := &Record{
 		ID: in.id, Start: in.start, Client: in.client, Method: in.method, URL: in.url, Origin: in.origin, Tunnel: in.tunnel, Config: in.settings.Config,
-		Crawler: x.crawler, Decision: x.Decision, Paced: x.Paced,
+		Decision: x.Decision, Paced: x.Paced,
 		Tags: x.Tags, Remembered: x.Remembered, Stated: x.Stated, Statement: x.Statement, Head: x.Head,
 		Signed: x.signed.key, Signing: x.signed.took, Error: x.failed,
 		Status: out.status, Bytes: out.bytes,
 		Decided: x.decided, Sent: x.sent, Upstream: x.upstream, Duration: time.Since(in.start),
+	}
+	if x.crawler != nil {
+		r.Crawler = x.crawler.Name
 	}
 	switch a := x.said; {
 	case a == nil:

@@ -175,9 +175,7 @@ func (w *recorder) dropUpload() {
 
 // end closes the hijacked connection, and ends the watch for a disconnected client.
 func (w *recorder) end() {
-	if w.disconnect != nil {
-		w.disconnect.Stop()
-	}
+	w.stopDetector()
 	if w.hijacked != nil {
 		w.hijacked.Close()
 		w.open.remove(w.hijacked)
@@ -228,9 +226,7 @@ func (w *recorder) drain(r *http.Request, timeout time.Duration) {
 // Hijack returns the connection, which is closed when the exchange ends, since goproxy leaves
 // it open.
 func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if w.disconnect != nil {
-		w.disconnect.Stop()
-	}
+	w.stopDetector()
 	conn, rw, err := w.control.Hijack()
 	if err != nil {
 		return nil, nil, fmt.Errorf("the connection can't be switched: %w", err)
@@ -239,11 +235,18 @@ func (w *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, nil
 }
 
-// take notes that the connection is hijacked.
+// take notes that the connection is hijacked. It is not read by others any more.
 func (w *recorder) take(conn net.Conn) {
+	w.stopDetector()
 	_ = conn.SetDeadline(time.Time{})
 	w.hijacked = conn
 	w.open.add(conn)
+}
+
+func (w *recorder) stopDetector() {
+	if w.disconnect != nil {
+		w.disconnect.Stop()
+	}
 }
 
 // openConns are hijacked connections, which net/http does not close.

@@ -26,7 +26,7 @@ func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 		// The URL names the destination, and Host is ignored (RFC 9112, 3.2.2).
 		target, err := policy.ParseURL(r.RequestURI)
 		refused := checkRequest(r, err)
-		if refused == nil && target.Hostname() == ownName {
+		if refused == nil && isOwn(target) {
 			p.serveOwn(w, r)
 			return
 		}
@@ -58,7 +58,7 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 		}
 		target, err = policy.ParseTarget(scheme, host, r.RequestURI)
 	}
-	elsewhere := target.Origin() != t.origin(scheme)
+	elsewhere := target.Origin() != t.leadsTo(scheme)
 	refused := checkRequest(r, err)
 	switch {
 	case refused != nil:
@@ -67,16 +67,11 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 	case elsewhere, r.TLS != nil && !t.names(r.TLS.ServerName), slices.ContainsFunc(r.Header["Host"], func(host string) bool { return host != r.Host }):
 		// HTTP/2 leaves a Host beside :authority among the headers (RFC 9113, 8.3.1).
 		refused = misdirected("CONNECT, the TLS server name, Host and :authority do not name the same host.")
-	case target.Hostname() == ownName:
+	case isOwn(target):
 		p.serveOwn(w, r)
 		return
 	}
 	p.serve(w, r, p.settings.Load(), target, refused)
-}
-
-// misdirected answers a request that is for another origin than its connection (RFC 9110, 15.5.20).
-func misdirected(detail string) *answer {
-	return &answer{status: http.StatusMisdirectedRequest, fault: "http_request_denied", refused: IsMalformed, detail: detail}
 }
 
 // maxURL bounds a request's URL, in bytes: RFC 9110, 4.1 asks for 8,000 at least, and the time
@@ -101,11 +96,6 @@ func checkRequest(r *http.Request, err error) *answer {
 		return badRequest(err)
 	}
 	return nil
-}
-
-// badRequest answers a request that is malformed or ambiguous.
-func badRequest(err error) *answer {
-	return &answer{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error", refused: IsMalformed}
 }
 
 // isAsterisk reports whether a request is about a server as a whole: the target is *, or the

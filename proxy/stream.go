@@ -93,7 +93,7 @@ func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
 func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 	defer s.limit.End()
 	flusher, _ := w.(http.Flusher)
-	n, err := s.first(buf)
+	n, err := s.readFirst(buf)
 	if err == nil {
 		// A page of the usual size is then one write.
 		var more int
@@ -135,9 +135,9 @@ func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 // go out in one write. It must be short: an event stream may send nothing for an hour.
 const headDelay = 10 * time.Millisecond
 
-// first reads the first bytes of the body, and flushes the head if they do not arrive within
+// readFirst reads the first bytes of the body, and flushes the head if they do not arrive within
 // headDelay.
-func (s *stream) first(p []byte) (n int, err error) {
+func (s *stream) readFirst(p []byte) (n int, err error) {
 	if s.body.AtHand() {
 		if n, err = s.body.Read(p); err != nil {
 			s.ended(err)

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,12 +15,31 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/http/httpguts"
-
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/netconn"
 )
+
+// A RedirectRefusal is why a redirected connection is closed before any request.
+type RedirectRefusal = client.RedirectRefusal
+
+// The reasons.
+const (
+	NotRedirected = client.NotRedirected
+	IsOwn         = client.IsOwn
+	NoName        = client.NoName
+	BadName       = client.BadName
+	BadHello      = client.BadHello
+	ClearHTTP2    = client.ClearHTTP2
+	NotHTTP       = client.NotHTTP
+	Incomplete    = client.Incomplete
+)
+
+// Redirections are counts of connections that were redirected to the gate.
+type Redirections = client.Redirections
+
+// Redirections counts the connections that [Proxy.ServeTransparent] has accepted.
+func (p *Proxy) Redirections() Redirections { return p.redirected.Counts() }
 
 // ServeTransparent accepts connections from l that the network has redirected to the gate, and serves them until Shutdown,
 // when it returns nil. It returns an error of Accept that is not temporary. The LocalAddr of an accepted connection is the
@@ -29,7 +47,7 @@ import (
 // Host. A connection with a method Redirected() bool is refused if that returns false.
 func (p *Proxy) ServeTransparent(l net.Listener) error {
 	accepted := p.listener(l)
-	if !p.redirected.begin(l) {
+	if !p.redirected.Begin(l) {
 		l.Close()
 		return nil
 	}
@@ -44,14 +62,14 @@ func (p *Proxy) ServeTransparent(l net.Listener) error {
 			delay = 0
 			go p.serveRedirected(conn.(*client.Conn))
 			continue
-		case p.redirected.ended():
+		case p.redirected.Ended():
 			return nil
 		case !ok || !temporary.Temporary():
 			return err
 		}
 		// As net/http does: the process is out of file descriptors, say.
 		delay = min(max(5*time.Millisecond, 2*delay), time.Second)
-		p.redirected.sleep(delay)
+		p.redirected.Sleep(delay)
 	}
 }
 
@@ -69,19 +87,19 @@ func (p *Proxy) serveRedirected(c *client.Conn) {
 	}()
 	port, ok := originalPort(c)
 	if !ok {
-		p.refuseRedirected(c, NotRedirected)
+		p.redirected.Refuse(c, NotRedirected, p.Log)
 		return
 	}
 	_ = c.SetDeadline(time.Now().Add(p.Limits.HeaderTimeout))
-	rd := bufio.NewReaderSize(c, maxFirstLine)
+	rd := bufio.NewReaderSize(c, client.MaxFirstLine)
 	first, err := rd.Peek(1)
 	switch {
 	case p.Descriptors.d.Dialled(c.RemoteAddr(), c.LocalAddr()): // by now that is known: the dialler has sent something
-		p.refuseRedirected(c, IsOwn)
+		p.redirected.Refuse(c, IsOwn, p.Log)
 	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
 		c.Close() // it has sent nothing: a probe of the port, say
 	case err != nil:
-		p.refuseRedirected(c, Incomplete)
+		p.redirected.Refuse(c, Incomplete, p.Log)
 	case client.IsTLS(first[0]):
 		p.redirectedTLS(c, netconn.Buffered(c, rd), port)
 	default:
@@ -105,23 +123,23 @@ func (p *Proxy) redirectedTLS(c *client.Conn, conn net.Conn, port string) {
 	hello, err := client.ReadHello(conn, c.Memory)
 	switch {
 	case errors.Is(err, client.ErrNotHello), errors.Is(err, client.ErrLongHello):
-		p.refuseRedirected(c, BadHello)
+		p.redirected.Refuse(c, BadHello, p.Log)
 		return
 	case err != nil:
-		p.refuseRedirected(c, Incomplete)
+		p.redirected.Refuse(c, Incomplete, p.Log)
 		return
 	}
 	defer hello.Release()
 	if hello.ServerName == "" {
-		p.refuseRedirected(c, NoName)
+		p.redirected.Refuse(c, NoName, p.Log)
 		return
 	}
 	target, err := policy.ParseTarget("https", hello.ServerName+":"+port, "/")
 	if _, aerr := netip.ParseAddr(target.Hostname()); err != nil || aerr == nil { // an address is no server name (RFC 6066, 3)
-		p.refuseRedirected(c, BadName)
+		p.redirected.Refuse(c, BadName, p.Log)
 		return
 	}
-	p.redirected.serve()
+	p.redirected.Serve()
 	p.open.add(c) // Shutdown waits for the decision
 	defer p.open.remove(c)
 	p.silent.remove(c) // intercept adds it again
@@ -130,76 +148,28 @@ func (p *Proxy) redirectedTLS(c *client.Conn, conn net.Conn, port string) {
 		kind: client.KindOf(nil), redirected: netconn.NewPrefixed(c, hello.Read), port: port,
 	}
 	if !p.openTunnel(o) {
-		sendAlert(c, alertAccessDenied)
+		client.SendAlert(c, client.AlertAccessDenied)
 		c.Close()
 	}
 }
 
 // redirectedClear passes a connection to the inner server. Each of its requests names its host.
 func (p *Proxy) redirectedClear(c *client.Conn, rd *bufio.Reader, port string) {
-	if refused := readFirstLine(rd); refused != "" {
-		p.refuseRedirected(c, refused)
+	if refused := client.ReadFirstLine(rd); refused != "" {
+		p.redirected.Refuse(c, refused, p.Log)
 		return
 	}
-	p.redirected.serve()
+	p.redirected.Serve()
 	_ = c.SetDeadline(time.Time{})
 	p.silent.remove(c) // its first request may be there before we have returned
 	p.tunnels.Deliver(&tunnel{Conn: netconn.Buffered(c, rd), port: port, client: c, disconnect: c.Disconnect})
 }
 
-// maxFirstLine is how much is read to recognise a request line, in bytes. A longer line is left to net/http.
-const maxFirstLine = 4 << 10
-
-// readFirstLine reads a line and returns why the connection is refused; "" if the line may begin a request of HTTP/1.
-// net/http reads it again: only that decides what the request is.
-func readFirstLine(rd *bufio.Reader) (refused RedirectRefusal) {
-	for more := error(nil); ; _, more = rd.Peek(rd.Buffered() + 1) {
-		have, _ := rd.Peek(rd.Buffered())
-		method, rest, spaced := bytes.Cut(have, []byte(" "))
-		if !isToken(method) {
-			return NotHTTP
-		}
-		line, _, ended := bytes.Cut(rest, []byte("\n"))
-		switch line = bytes.TrimSuffix(line, []byte("\r")); {
-		case ended && bytes.HasSuffix(line, []byte(" HTTP/2.0")):
-			return ClearHTTP2 // its preface (RFC 9113, 3.4)
-		case ended && !bytes.HasSuffix(line, []byte(" HTTP/1.1")) && !bytes.HasSuffix(line, []byte(" HTTP/1.0")):
-			return NotHTTP
-		case ended, errors.Is(more, bufio.ErrBufferFull) && spaced:
-			return ""
-		case errors.Is(more, bufio.ErrBufferFull):
-			return NotHTTP
-		case more != nil:
-			return Incomplete
-		}
-	}
-}
-
-// isToken reports whether a method consists of the characters of a token (RFC 9110, 5.6.2), as far as it has been read.
-func isToken(method []byte) bool {
-	return len(method) > 0 && bytes.IndexFunc(method, func(c rune) bool { return !httpguts.IsTokenRune(c) }) < 0
-}
-
-// Alerts that say why a connection is closed (RFC 8446, section 6.2).
-const (
-	alertAccessDenied     = 49
-	alertMissingExtension = 109
-	alertUnrecognizedName = 112
-)
-
-// sendAlert sends a fatal alert in answer to a ClientHello.
-func sendAlert(c net.Conn, alert byte) {
-	_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-	_, _ = c.Write([]byte{tlsAlert, 3, 3, 0, 2, 2, alert}) // the client may have gone
-}
-
-const tlsAlert = 0x15 // RFC 8446, section 5.1
-
 // serveInRedirected serves a request of a connection that was redirected. The server name, if there is one, Host and
 // the port that the client has connected to must name one origin.
 func (p *Proxy) serveInRedirected(w http.ResponseWriter, r *http.Request, t *tunnel, scheme string) {
 	target, refused := redirectedTarget(r, t, scheme)
-	if refused == nil && target.Hostname() == ownName {
+	if refused == nil && isOwn(target) {
 		p.serveOwn(w, r)
 		return
 	}
@@ -232,15 +202,4 @@ func redirectedTarget(r *http.Request, t *tunnel, scheme string) (policy.Target,
 		return target, misdirected("The TLS server name, Host and :authority do not name the same host.")
 	}
 	return target, nil
-}
-
-// alertFor returns the alert that says why a connection is refused.
-func alertFor(refused RedirectRefusal) (alert byte, ok bool) {
-	switch refused {
-	case NoName:
-		return alertMissingExtension, true
-	case BadName:
-		return alertUnrecognizedName, true
-	}
-	return 0, false
 }

@@ -21,6 +21,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"robotsgate/proxy/internal/client"
 )
 
 // A redirecting listener accepts connections as if they were redirected: their clients have connected to the port, of
@@ -238,25 +240,25 @@ func TestTransparentRefused(t *testing.T) {
 		want      RedirectRefusal
 		alert     byte
 	}{
-		{"no name", "", NoName, alertMissingExtension},
-		{"an address", "192.0.2.201", BadName, alertUnrecognizedName},
-		{"an IPv6 address", "2001:db8::1", BadName, alertUnrecognizedName},
-		{"an IPv6 address in brackets", "[2001:db8::1]", BadName, alertUnrecognizedName},
-		{"another spelling of an address", "0x7f.1", BadName, alertUnrecognizedName},
-		{"a number", "2130706433", BadName, alertUnrecognizedName},
-		{"an address in wide digits", "\uff11\uff12\uff17.0.0.1", BadName, alertUnrecognizedName},
-		{"a port", "loop.example.com:444", BadName, alertUnrecognizedName},
-		{"userinfo", "me@loop.example.com", BadName, alertUnrecognizedName},
-		{"a path", "loop.example.com/a", BadName, alertUnrecognizedName},
-		{"a space", "loop .example.com", BadName, alertUnrecognizedName},
-		{"a line feed", "loop\n.example.com", BadName, alertUnrecognizedName},
-		{"NUL", "loop\x00.example.com", BadName, alertUnrecognizedName},
-		{"NUL at the end", "loop.example.com\x00", BadName, alertUnrecognizedName},
-		{"too long", strings.Repeat("a", 63) + strings.Repeat(".aaaaaaaaa", 20), BadName, alertUnrecognizedName},
-		{"a label that is too long", strings.Repeat("a", 64) + ".example.com", BadName, alertUnrecognizedName},
-		{"two dots", "loop..example.com", BadName, alertUnrecognizedName},
-		{"a dot first", ".example.com", BadName, alertUnrecognizedName},
-		{"not UTF-8", "\xff\xfe.example.com", BadName, alertUnrecognizedName},
+		{"no name", "", NoName, client.AlertMissingExtension},
+		{"an address", "192.0.2.201", BadName, client.AlertUnrecognizedName},
+		{"an IPv6 address", "2001:db8::1", BadName, client.AlertUnrecognizedName},
+		{"an IPv6 address in brackets", "[2001:db8::1]", BadName, client.AlertUnrecognizedName},
+		{"another spelling of an address", "0x7f.1", BadName, client.AlertUnrecognizedName},
+		{"a number", "2130706433", BadName, client.AlertUnrecognizedName},
+		{"an address in wide digits", "\uff11\uff12\uff17.0.0.1", BadName, client.AlertUnrecognizedName},
+		{"a port", "loop.example.com:444", BadName, client.AlertUnrecognizedName},
+		{"userinfo", "me@loop.example.com", BadName, client.AlertUnrecognizedName},
+		{"a path", "loop.example.com/a", BadName, client.AlertUnrecognizedName},
+		{"a space", "loop .example.com", BadName, client.AlertUnrecognizedName},
+		{"a line feed", "loop\n.example.com", BadName, client.AlertUnrecognizedName},
+		{"NUL", "loop\x00.example.com", BadName, client.AlertUnrecognizedName},
+		{"NUL at the end", "loop.example.com\x00", BadName, client.AlertUnrecognizedName},
+		{"too long", strings.Repeat("a", 63) + strings.Repeat(".aaaaaaaaa", 20), BadName, client.AlertUnrecognizedName},
+		{"a label that is too long", strings.Repeat("a", 64) + ".example.com", BadName, client.AlertUnrecognizedName},
+		{"two dots", "loop..example.com", BadName, client.AlertUnrecognizedName},
+		{"a dot first", ".example.com", BadName, client.AlertUnrecognizedName},
+		{"not UTF-8", "\xff\xfe.example.com", BadName, client.AlertUnrecognizedName},
 		{"a trailing dot", "loop.example.com.", BadHello, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -268,7 +270,7 @@ func TestTransparentRefused(t *testing.T) {
 				io.WriteString(conn, helloFor(t, c.sni))
 			}
 			rest, _ := io.ReadAll(conn)
-			if want := []byte{tlsAlert, 3, 3, 0, 2, 2, c.alert}; c.alert != 0 && !bytes.Equal(rest, want) || c.alert == 0 && len(rest) > 0 {
+			if want := []byte{0x15, 3, 3, 0, 2, 2, c.alert}; c.alert != 0 && !bytes.Equal(rest, want) || c.alert == 0 && len(rest) > 0 {
 				t.Errorf("answered %q, want %q", rest, want)
 			}
 			eventually(t, "it is counted", func() bool { return w.gate.Redirections().Refused[c.want] == 1 })

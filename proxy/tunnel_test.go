@@ -24,7 +24,7 @@ func TestTunnelNames(t *testing.T) {
 			tunnel := newTunnel(target)
 			for _, scheme := range []string{"http", "https"} {
 				again, err := policy.ParseTarget(scheme, tunnel.authority, "/")
-				if got, want := tunnel.origin(scheme), again.Origin(); err != nil || got != want {
+				if got, want := tunnel.leadsTo(scheme), again.Origin(); err != nil || got != want {
 					t.Errorf("%s:%s: the origin for %s is %s, want %s", host, port, scheme, got, want)
 				}
 			}

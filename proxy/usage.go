@@ -193,6 +193,16 @@ func unreadReason(h Head) string {
 	return "it broke off"
 }
 
+// reserved is the statement that reserves what a crawler fetches for, as JSON.
+type reserved struct {
+	Purpose usage.Purpose `json:"purpose"`
+	Use     string        `json:"use"`
+	Source  usage.Source  `json:"source"`
+	In      usage.Place   `json:"in"`
+	Line    int           `json:"line,omitempty"` // of robots.txt
+	Text    string        `json:"text"`
+}
+
 // reservedDocument returns the statement that reserves, for JSON; nil if there is none.
 func reservedDocument(s *signals) *reserved {
 	by := s.Decision.Reserved

@@ -1,0 +1,202 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"log/slog"
+	"maps"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// A RedirectRefusal is why a redirected connection is closed before any request.
+type RedirectRefusal string
+
+// The reasons.
+const (
+	NotRedirected RedirectRefusal = "not-redirected" // the client has connected to the gate's listener itself
+	IsOwn         RedirectRefusal = "own"            // it is the gate's own, to an origin
+	NoName        RedirectRefusal = "no-name"        // TLS without a server name
+	BadName       RedirectRefusal = "bad-name"       // the server name is an address, or not a host name
+	BadHello      RedirectRefusal = "bad-hello"      // the ClientHello is malformed or too long
+	ClearHTTP2    RedirectRefusal = "clear-http2"    // HTTP/2 in clear, with prior knowledge
+	NotHTTP       RedirectRefusal = "not-http"       // neither TLS nor HTTP
+	Incomplete    RedirectRefusal = "incomplete"     // no complete ClientHello or request line in time
+)
+
+var redirectRefusals = []RedirectRefusal{NotRedirected, IsOwn, NoName, BadName, BadHello, ClearHTTP2, NotHTTP, Incomplete}
+
+// Redirections are counts of connections that were redirected to the gate.
+type Redirections struct {
+	Served  int64 // their requests, or their tunnel, have been decided about
+	Refused map[RedirectRefusal]int64
+}
+
+// Redirected are the listeners of redirected connections, and counts of these.
+type Redirected struct {
+	mu        sync.Mutex
+	listeners []net.Listener
+	end       chan struct{} // closed by Close; nil: there is no listener
+	closed    bool
+	served    int64
+	refused   map[RedirectRefusal]*Rejections
+}
+
+// Begin notes a listener for Close. It returns false after Close.
+func (d *Redirected) Begin(l net.Listener) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	if d.end == nil {
+		d.end = make(chan struct{})
+	}
+	d.listeners = append(d.listeners, l)
+	return true
+}
+
+// Close closes the listeners.
+func (d *Redirected) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.end != nil && !d.closed {
+		close(d.end)
+	}
+	d.closed = true
+	for _, l := range d.listeners {
+		l.Close()
+	}
+}
+
+// Ended reports whether Close has been called.
+func (d *Redirected) Ended() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closed
+}
+
+// Sleep waits, but not beyond Close.
+func (d *Redirected) Sleep(delay time.Duration) {
+	select {
+	case <-time.After(delay):
+	case <-d.end:
+	}
+}
+
+// Serve counts a connection that is served.
+func (d *Redirected) Serve() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.served++
+}
+
+// Counts returns how many connections were served and refused.
+func (d *Redirected) Counts() Redirections {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return Redirections{d.served, maps.Collect(func(yield func(RedirectRefusal, int64) bool) {
+		for _, reason := range redirectRefusals {
+			if !yield(reason, d.refused[reason].Total()) {
+				return
+			}
+		}
+	})}
+}
+
+// Refuse counts a connection and closes it. Once a minute it logs the clients. The client sees the end of
+// its connection after it was counted.
+func (d *Redirected) Refuse(c *Conn, reason RedirectRefusal, log *slog.Logger) {
+	defer c.Close()
+	if alert, ok := alertFor(reason); ok {
+		defer SendAlert(c, alert)
+	}
+	d.mu.Lock()
+	if d.refused == nil {
+		d.refused = map[RedirectRefusal]*Rejections{}
+	}
+	if d.refused[reason] == nil {
+		d.refused[reason] = &Rejections{}
+	}
+	names := d.refused[reason].Add(LimitKey(AddrOf(c)).String())
+	d.mu.Unlock() // before the log, which may block
+	if len(names) > 0 {
+		log.Warn("redirected connections are refused: "+redirectAdvice[reason], "reason", string(reason), "clients", strings.Join(names, ", "))
+	}
+}
+
+// redirectAdvice says what is wrong, and what can be done.
+var redirectAdvice = map[RedirectRefusal]string{
+	NotRedirected: "their clients have connected to this listener themselves; give them the proxy's address, or redirect them",
+	IsOwn:         "they are the gate's own connections to origins; except the gate's user from the rules that redirect",
+	NoName:        "their TLS has no server name, so the gate does not know where to go; use the gate as a proxy for such clients",
+	BadName:       "their TLS server name is not a host name; use the gate as a proxy for such clients",
+	BadHello:      "they begin like TLS, but their ClientHello is malformed or too long",
+	ClearHTTP2:    "they speak HTTP/2 in clear, which the gate does not read; use HTTP/1.1 or TLS",
+	NotHTTP:       "they speak neither TLS nor HTTP; redirect the ports of HTTP and HTTPS only",
+	Incomplete:    "no complete ClientHello or request line has arrived in time",
+}
+
+// MaxFirstLine is how much is read to recognise a request line, in bytes. A longer line is left to net/http.
+const MaxFirstLine = 4 << 10
+
+// ReadFirstLine reads a line and returns why the connection is refused; "" if the line may begin a request of HTTP/1.
+// net/http reads it again: only that decides what the request is.
+func ReadFirstLine(rd *bufio.Reader) (refused RedirectRefusal) {
+	for more := error(nil); ; _, more = rd.Peek(rd.Buffered() + 1) {
+		have, _ := rd.Peek(rd.Buffered())
+		method, rest, spaced := bytes.Cut(have, []byte(" "))
+		if !isToken(method) {
+			return NotHTTP
+		}
+		line, _, ended := bytes.Cut(rest, []byte("\n"))
+		switch line = bytes.TrimSuffix(line, []byte("\r")); {
+		case ended && bytes.HasSuffix(line, []byte(" HTTP/2.0")):
+			return ClearHTTP2 // its preface (RFC 9113, 3.4)
+		case ended && !bytes.HasSuffix(line, []byte(" HTTP/1.1")) && !bytes.HasSuffix(line, []byte(" HTTP/1.0")):
+			return NotHTTP
+		case ended, errors.Is(more, bufio.ErrBufferFull) && spaced:
+			return ""
+		case errors.Is(more, bufio.ErrBufferFull):
+			return NotHTTP
+		case more != nil:
+			return Incomplete
+		}
+	}
+}
+
+// isToken reports whether a method consists of the characters of a token (RFC 9110, 5.6.2), as far as it has been read.
+func isToken(method []byte) bool {
+	return len(method) > 0 && bytes.IndexFunc(method, func(c rune) bool { return !httpguts.IsTokenRune(c) }) < 0
+}
+
+// Alerts that say why a connection is closed (RFC 8446, section 6.2).
+const (
+	AlertAccessDenied     = 49
+	AlertMissingExtension = 109
+	AlertUnrecognizedName = 112
+)
+
+// SendAlert sends a fatal alert in answer to a ClientHello.
+func SendAlert(c net.Conn, alert byte) {
+	_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = c.Write([]byte{tlsAlert, 3, 3, 0, 2, 2, alert}) // the client may have gone
+}
+
+const tlsAlert = 0x15 // RFC 8446, section 5.1
+
+// alertFor returns the alert that says why a connection is refused.
+func alertFor(refused RedirectRefusal) (alert byte, ok bool) {
+	switch refused {
+	case NoName:
+		return AlertMissingExtension, true
+	case BadName:
+		return AlertUnrecognizedName, true
+	}
+	return 0, false
+}
