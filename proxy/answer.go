@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -205,11 +206,14 @@ func (p *answer) skipped() string {
 	return "status"
 }
 
-// response returns the answer as a response.
-func (p *answer) response(in *inbound, s *signals) *http.Response {
-	h, body := p.file.read()
-	if p.file == nil {
-		h, body = p.problem(in, s)
+// response returns the answer as a response without a header: that is set on h.
+func (p *answer) response(in *inbound, s *signals, h http.Header) *http.Response {
+	var body []byte
+	if p.file != nil {
+		maps.Copy(h, p.file.header)
+		body = []byte(p.file.body)
+	} else {
+		body = p.problem(in, s, h)
 	}
 	annotate(h, s)
 	length := len(body)
@@ -218,14 +222,13 @@ func (p *answer) response(in *inbound, s *signals) *http.Response {
 	}
 	own := &ownBody{}
 	own.Reset(body)
-	return &http.Response{StatusCode: p.status, ProtoMajor: 1, ProtoMinor: 1, Header: h, Body: own, ContentLength: int64(length)}
+	return &http.Response{StatusCode: p.status, ProtoMajor: 1, ProtoMinor: 1, Body: own, ContentLength: int64(length)}
 }
 
-// problem returns header and body of a problem.
-func (p *answer) problem(in *inbound, s *signals) (http.Header, []byte) {
+// problem sets the header of a problem, and returns its body.
+func (p *answer) problem(in *inbound, s *signals, h http.Header) []byte {
 	body, contentType := p.form(in, s)
 	fixed := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "Accept"}
-	h := make(http.Header, 16)
 	h["Content-Type"] = fixed[0:1:1]
 	h["Content-Length"] = fixed[1:2:2]
 	h["Cache-Control"] = fixed[2:3:3]
@@ -243,7 +246,7 @@ func (p *answer) problem(in *inbound, s *signals) (http.Header, []byte) {
 		h.Set("Proxy-Authenticate", loginChallenge)
 	}
 	setStatus(h, p.fault, p.cause)
-	return h, body
+	return body
 }
 
 // An ownBody is the body of a response of the gate itself.
@@ -255,13 +258,6 @@ func (*ownBody) Close() error { return nil }
 type file struct {
 	header http.Header
 	body   string
-}
-
-func (f *file) read() (http.Header, []byte) {
-	if f == nil {
-		return nil, nil
-	}
-	return f.header, []byte(f.body)
 }
 
 // robotsTxt answers a request for robots.txt with the file that is enforced, so that a client

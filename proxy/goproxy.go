@@ -19,7 +19,9 @@ import (
 //     answers too. So what is done to a response is done in the RoundTripper, which never fails: goproxy would
 //     answer an error with a 500 and the error's text.
 //   - Hop-by-hop fields: it drops some of them, and Accept-Encoding, from requests, and none from responses.
-//     KeepHeader switches that off; prepare and inspect remove them all.
+//     KeepHeader switches that off; package header removes them all.
+//   - It copies a response's header field by field. The gate's own fields, which are most of a refusal's, are set
+//     on the ResponseWriter instead, and KeepDestinationHeaders keeps them there.
 //   - io.Copy to a ResponseWriter with ReadFrom costs one more write for each small body: the recorder has none.
 //   - It does not flush bodies of unknown length, and closes bodies twice: stream takes care of both.
 //   - A response that breaks off ends as a complete one: handle breaks off the client's connection.
@@ -41,7 +43,7 @@ type forwardedKey struct{}
 
 func newForwarder(log *slog.Logger) forwarder {
 	g := goproxy.NewProxyHttpServer()
-	g.KeepHeader = true
+	g.KeepHeader, g.KeepDestinationHeaders = true, true
 	g.Logger = slog.NewLogLogger(log.Handler(), slog.LevelDebug) // records of requests have the same
 	g.OnRequest().DoFunc(func(r *http.Request, ctx *goproxy.ProxyCtx) (*http.Request, *http.Response) {
 		f := r.Context().Value(forwardedKey{}).(forwarded)

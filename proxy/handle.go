@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -148,7 +147,7 @@ func (x *exchange) send(r *http.Request) *http.Response {
 	if x.Decision.Denied() {
 		return inPlaceOf(resp, x.body, x.answer(refusal(in, &x.signals)), &x.out)
 	}
-	annotate(resp.Header, &x.signals)
+	annotate(x.out.Header(), &x.signals)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		resp.Body = &switched{resp.Body, &x.out, body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence, Together: true}}
 	}
@@ -209,7 +208,7 @@ func (x *exchange) finish() {
 	}
 }
 
-// answer returns the gate's own response, and notes the answer for the record.
+// answer returns the gate's own response, and notes the answer for the record. Its header is set on x.out.
 func (x *exchange) answer(a *answer) *http.Response {
 	x.said, x.failed = a, cmp.Or(a.err, x.failed)
 	if a.undecided {
@@ -218,17 +217,20 @@ func (x *exchange) answer(a *answer) *http.Response {
 	if x.Decision != nil && x.Head.State == "" { // else it is that of the response that is withheld
 		x.Head = Head{State: "skipped", Why: a.skipped()}
 	}
-	return a.response(&x.inbound, &x.signals)
+	h := http.Header{} // of a redirected connection, whose client could not read an answer
+	if x.out.ResponseWriter != nil {
+		h = x.out.Header()
+	}
+	return a.response(&x.inbound, &x.signals, h)
 }
 
 // respond answers where goproxy does not: before it is called, and for tunnels.
 func (x *exchange) respond(a *answer) {
 	resp := x.answer(a)
-	if x.out.ResponseWriter == nil { // the client of a redirected connection could not read an answer
+	if x.out.ResponseWriter == nil {
 		x.out.discard(resp)
 		return
 	}
-	maps.Copy(x.out.Header(), resp.Header)
 	x.out.WriteHeader(resp.StatusCode)
 	io.Copy(&x.out, resp.Body)
 }

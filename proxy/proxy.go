@@ -12,9 +12,9 @@ package proxy
 //	when a request is refused:
 //		decide.go
 //	the status and the text of a refusal:
-//		refusal.go, with pages/refusal.html and pages/refusal.txt; its JSON: document.go
+//		answer.go, with pages/refusal.html and pages/refusal.txt; its JSON: document.go
 //	when a response is withheld for what it reserves:
-//		usage.go, and a case of usage_test.go; what becomes of the rest of it: withheld.go
+//		usage.go, and a case of usage_test.go; what becomes of the rest of it: inPlaceOf in stream.go
 //	a response header:
 //		a file with its annotator, a row of the table in annotate.go, and docs/annotations.md. Model:
 //		annotate_row_test.go; today's annotators: annotations.go. TestReadmeServing wants it in a response to a file
@@ -23,16 +23,18 @@ package proxy
 //		the same: Group.Records and File.Records of policy/robotstxt/record.go return the lines by name. Unknown
 //		keys are reported by policy/robotstxt/lint/line.go, and misspelt names by
 //		policy/robotstxt/internal/syntax/scanner.go
+//	the order of the stages, and a new one:
+//		handle.go. A stage takes values and returns a result; its place in the results is in record.go
 //	a page of the gate's own address:
 //		gatepages.go, or Settings.Pages in settings.go for one that another package serves
 //	the settings that the gate recommends for a kind of client:
 //		pages/gate.txt on the page, proxy/internal/client/kind.go in the log
 //	headers that are removed from requests:
-//		rerouting.txt for those that change what a server serves, request.go otherwise
+//		proxy/internal/header: rerouting.txt for those that change what a server serves, header.go otherwise
 //	when a request is signed:
 //		sign.go, and a case in sign_test.go; for which crawlers: internal/gate/signing.go
 //	the time-out of a response:
-//		Options.Silence in settings.go, for which there is no key; how it works: stream.go and
+//		Options.Silence in proxy.go, for which there is no key; how it works: stream.go and
 //		proxy/internal/body/idletimer.go
 //	the time-out of an upload:
 //		Limits.IdleTimeout in settings.go; how it works: proxy/internal/body/upload.go
