@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/policy/pace"
 	"robotsgate/proxy/internal/client"
 )
 
@@ -196,6 +197,29 @@ func TestTransparentHTTP2(t *testing.T) {
 		if resp.ProtoMajor != 2 {
 			t.Errorf("spoken: %s", resp.Proto)
 		}
+	}
+}
+
+// A tunnel to a passthrough host that has waited for its turn carries all that the client sends: nothing else reads the
+// connection any more, although the gate has watched it for a disconnected client.
+func TestTransparentPassthroughHeld(t *testing.T) {
+	w := newWorld(t, options{robots: "# nothing\n", gate: func(o *Options) {
+		unseen(o)
+		o.Settings.Pace = pace.Default()
+		o.Settings.Pace.MinDelay = 100 * time.Millisecond
+		o.Settings.Pacer = pace.New(o.Settings.Pace, nil)
+	}})
+	address, request := w.redirect(t, portOf(w.https)), "GET /a HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n"
+	for range 3 {
+		conn := tls.Client(dialed(t, address), &tls.Config{RootCAs: w.originRoots, ServerName: "loop.example.com"})
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatal(err)
+		}
+		if answer := readAnswer(t, conn, request); statusOf(answer) != "200" {
+			t.Errorf("inside: %s", answer)
+		}
+		conn.Close()
+		w.next(t)
 	}
 }
 
