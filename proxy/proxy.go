@@ -30,7 +30,7 @@ package proxy
 //	the settings that the gate recommends for a kind of client:
 //		pages/gate.txt on the page, proxy/internal/client/kind.go in the log
 //	headers that are removed from requests:
-//		proxy/internal/header: rerouting.txt for those that change what a server serves, header.go otherwise
+//		proxy/internal/header/rerouting.txt for those that change what a server serves, proxy/internal/header/header.go otherwise
 //	when a request is signed:
 //		sign.go, and a case in sign_test.go; for which crawlers: internal/gate/signing.go
 //	the time-out of a response:
