@@ -71,9 +71,7 @@ func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision,
 	if s.Head.Why = skipReason(in, resp, s.contentType); s.Head.Why != "" {
 		s.Head.State = "skipped"
 	} else {
-		var metas robotstag.Tags
-		metas = i.readHead(ctx, in, page, contentEncoding, &s)
-		tags = robotstag.Union(tags, metas)
+		tags = robotstag.Union(tags, i.readHead(ctx, in, page, contentEncoding, &s))
 		if s.Head.Why != "timeout" { // then the body may still be read
 			header.Trailer(resp.Trailer) // a short body has been read to its end
 		}
