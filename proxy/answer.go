@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/memory"
@@ -123,20 +124,20 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 	case upload != nil && upload.Err() != nil:
 		p.status, p.title, p.fault, p.closeAfter = http.StatusBadRequest, "The request did not come to its end", "http_request_error", in.http1()
 		p.detail = "The request's body was not understood: " + innermost(upload.Err()) + "."
-	case errors.Is(err, policy.ErrProhibited):
+	case errors.Is(err, snapshot.ErrProhibited):
 		why := innermost(err)
 		return &answer{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why, refused: ByGuard, err: err.Error(), undecided: true,
 			detail: strings.TrimSuffix("This gate does not connect there: "+why+". "+origin.Advice(err), " ")}
-	case errors.Is(err, policy.ErrUnsigned):
+	case errors.Is(err, snapshot.ErrUnsigned):
 		p.status, p.title, p.fault = http.StatusInternalServerError, "The request could not be signed", "proxy_internal_error"
 		p.detail = "The requests of this crawler are signed, and no signature could be made for this one, so it was not sent: " + innermost(err) + "."
 	case errors.Is(err, policy.ErrHiddenDots):
 		p = badRequest(err)
 		p.err = err.Error()
-	case errors.Is(err, policy.ErrBusy):
+	case errors.Is(err, snapshot.ErrBusy):
 		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second, ByLimit
 		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's. Try again."
-	case errors.Is(err, policy.ErrExhausted):
+	case errors.Is(err, snapshot.ErrExhausted):
 		s := cmp.Or(origin.ShortageIn(err), &origin.Shortage{What: "resources", Remedy: "find out more in its log"})
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "out-of-resources", "The gate is out of "+s.What, "proxy_internal_error", 2*time.Second
 		p.refused = ByLimit
@@ -148,10 +149,10 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 	case errors.Is(err, memory.ErrLimit):
 		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "too-many-requests", "Too many requests in progress", "proxy_internal_response", time.Second, ByLimit
 		p.detail = "This client's requests in progress take as much of the gate's memory as they may. Try again when some have ended."
-	case errors.Is(err, policy.ErrParent):
+	case errors.Is(err, snapshot.ErrParent):
 		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
 		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check egress.proxy."
-	case errors.Is(err, policy.ErrNoHost), errors.As(err, &dns):
+	case errors.Is(err, snapshot.ErrNoHost), errors.As(err, &dns):
 		p.fault, p.detail = "dns_error", "The name "+in.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
 	case errors.Is(err, errInvalidResponse):
 		p.fault, p.detail = "http_protocol_error", "The origin's answer has a status or a field that it must not have."
@@ -262,11 +263,11 @@ type file struct {
 
 // robotsTxt answers a request for robots.txt with the file that is enforced, so that a client
 // with a parser of its own sees the same rules.
-func robotsTxt(r *policy.Resolution) *answer {
+func robotsTxt(r *snapshot.Resolution) *answer {
 	f := &file{header: http.Header{}}
 	code := http.StatusOK
 	switch r.State {
-	case policy.Fresh, policy.Stale:
+	case snapshot.Fresh, snapshot.Stale:
 		f.body = r.File.Body()
 		charset := "utf-8" // the bytes are sent unchanged
 		if strings.HasPrefix(f.body, "\xff\xfe") || strings.HasPrefix(f.body, "\xfe\xff") {
@@ -277,7 +278,7 @@ func robotsTxt(r *policy.Resolution) *answer {
 			f.header.Set("Last-Modified", r.Snapshot.Modified)
 		}
 		f.header.Set("Age", strconv.FormatInt(int64(r.Age/time.Second), 10))
-	case policy.Unavailable:
+	case snapshot.Unavailable:
 		if code = r.Snapshot.Status; code < 400 {
 			code = http.StatusNotFound // too many redirects count as no robots.txt
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/netconn"
 )
@@ -21,7 +21,7 @@ import (
 // for the whole host.
 func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	s := p.settings.Load()
-	target, err := policy.ParseTarget("https", r.RequestURI, "/")
+	target, err := canonical.ParseTarget("https", r.RequestURI, "/")
 	if _, port, perr := net.SplitHostPort(r.RequestURI); err == nil && (perr != nil || port == "") {
 		err = errors.New("CONNECT needs a host and a port")
 	}
@@ -40,7 +40,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 // redirected to the gate.
 type opening struct {
 	inbound // without target
-	target  policy.Target
+	target  canonical.Target
 	ctx     context.Context // ends when the client disconnects
 	kind    *client.Kind
 
@@ -65,9 +65,9 @@ func (p *Proxy) openTunnel(o *opening) (opened bool) {
 
 // whole returns what the tunnel leads to as a whole. Some clients open a tunnel for http as well; the origin in it
 // is another.
-func (o *opening) whole() policy.Target {
+func (o *opening) whole() canonical.Target {
 	if address := o.target.Address(); strings.HasSuffix(address, ":80") && o.redirected == nil {
-		target, _ := policy.ParseTarget("http", address, "/") // read once already
+		target, _ := canonical.ParseTarget("http", address, "/") // read once already
 		return target
 	}
 	return o.target
@@ -181,7 +181,7 @@ func (p *Proxy) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error
 	if name == "" {
 		name, _, _ = net.SplitHostPort(hello.Conn.LocalAddr().String())
 	}
-	target, err := policy.ParseTarget("https", bracketed(name), "/")
+	target, err := canonical.ParseTarget("https", bracketed(name), "/")
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/elazarl/goproxy"
 
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 )
 
 // This file is the only one that touches goproxy. What goproxy does: it calls permit and send for each
@@ -59,7 +59,7 @@ func newForwarder(log *slog.Logger) forwarder {
 }
 
 // forward passes a request on. Its URL and Host are those of the target from here on, whatever the client has sent.
-func (g forwarder) forward(ctx context.Context, w http.ResponseWriter, r *http.Request, target policy.Target, f forwarded) {
+func (g forwarder) forward(ctx context.Context, w http.ResponseWriter, r *http.Request, target canonical.Target, f forwarded) {
 	r = r.WithContext(context.WithValue(ctx, forwardedKey{}, f))
 	r.URL, r.Host = target.URL(), target.Host
 	g.ServeHTTP(w, r)

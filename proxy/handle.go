@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/header"
@@ -32,7 +33,7 @@ type exchange struct {
 }
 
 // serve handles a request to target, unless refused is the answer already.
-func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target, refused *answer) {
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, target canonical.Target, refused *answer) {
 	in := newInbound(s, r)
 	if refused != nil {
 		in = in.refused(r)

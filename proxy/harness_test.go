@@ -31,6 +31,7 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/tagcache"
 	"robotsgate/proxy/internal/header"
 )
 
@@ -241,7 +242,7 @@ func newWorld(t *testing.T, o options) *world {
 		t.Fatal(err)
 	}
 	w.roots.AddCert(authority.Certificate())
-	remembered, err := policy.NewTagCache(1 << 20)
+	remembered, err := tagcache.New(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/client"
 )
@@ -71,7 +71,7 @@ func (t *tunnel) leadsTo(scheme string) string {
 	if scheme == "https" {
 		return t.secure
 	}
-	target, err := policy.ParseTarget(scheme, t.authority, "/")
+	target, err := canonical.ParseTarget(scheme, t.authority, "/")
 	if err != nil {
 		return ""
 	}
@@ -87,11 +87,11 @@ func (t *tunnel) names(server string) bool {
 	case t.host:
 		return !strings.Contains(server, ":") // an address is no server name
 	}
-	target, err := policy.ParseTarget("https", server, "/")
+	target, err := canonical.ParseTarget("https", server, "/")
 	return err == nil && target.Hostname() == t.host
 }
 
-func newTunnel(target policy.Target) *tunnel {
+func newTunnel(target canonical.Target) *tunnel {
 	t := &tunnel{authority: target.Address(), secure: target.Origin()}
 	t.host, _, _ = net.SplitHostPort(t.authority)
 	return t
@@ -103,7 +103,7 @@ func newTunnel(target policy.Target) *tunnel {
 const ownName = "robotsgate.invalid"
 
 // isOwn reports whether a target is the gate itself, which is open to all, and always to be seen.
-func isOwn(target policy.Target) bool { return target.Hostname() == ownName }
+func isOwn(target canonical.Target) bool { return target.Hostname() == ownName }
 
 // An inbound is what a client asks of the gate: a request, or a tunnel as a whole. It is complete before
 // the first stage, and no stage changes it.
@@ -120,7 +120,7 @@ type inbound struct {
 	protoMajor, protoMinor int
 	hasBody                bool
 
-	target     policy.Target
+	target     canonical.Target
 	url        string // for the answer and the record
 	origin     string // the beginning of url; empty if that could not be parsed
 	tunnel     bool   // it came through a CONNECT tunnel, or is one
@@ -154,14 +154,14 @@ func newTunnelInbound(s *Settings, c *connection) inbound {
 }
 
 // to returns the request with its target.
-func (in inbound) to(target policy.Target) inbound {
+func (in inbound) to(target canonical.Target) inbound {
 	in.target, in.url = target, target.String()
 	in.origin = strings.TrimSuffix(in.url, target.Path)
 	return in
 }
 
 // asTunnel returns the inbound of a tunnel as a whole.
-func (in inbound) asTunnel(target policy.Target) inbound {
+func (in inbound) asTunnel(target canonical.Target) inbound {
 	in.target, in.tunnel, in.origin, in.closeAfter = target, true, target.Origin(), false
 	in.url = in.origin
 	return in

@@ -13,6 +13,7 @@ import (
 	"robotsgate/htmlmeta"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
+	"robotsgate/policy/tagcache"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/header"
@@ -42,7 +43,7 @@ func checkResponse(resp *http.Response, upgrade bool, m *memory.Reservation) err
 // An inspector reads what responses state.
 type inspector struct {
 	log        *slog.Logger
-	remembered *policy.TagCache // nil: nothing is remembered
+	remembered *tagcache.Cache // nil: nothing is remembered
 	silence    time.Duration    // of [Options]
 }
 
@@ -106,7 +107,7 @@ func (i inspector) remember(in *inbound, d *policy.Decision, resp *http.Response
 }
 
 // addRemembered adds the remembered rules that the response itself does not repeat.
-func (s *inspection) addRemembered(seen *policy.CachedTags, tokens []string) {
+func (s *inspection) addRemembered(seen *tagcache.Page, tokens []string) {
 	s.seen = seen.Head
 	s.Head = Head{State: "remembered", Age: time.Since(seen.At), Cut: s.Head.Cut || seen.Tags.Truncated}
 	for _, rule := range seen.Tags.For(tokens...) {

@@ -13,6 +13,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/client"
 )
 
@@ -121,7 +122,7 @@ func (s *Settings) paces(h http.Header) bool {
 
 // paceRequest returns what the pacer needs to know of the request, and what sets its pace.
 func paceRequest(s *pace.Config, in *inbound, d *policy.Decision) (pace.Request, Paced) {
-	ask := pace.Request{Origin: in.target.Origin(), Crawler: d.Crawler.Name, Token: d.Token, Fetched: d.Robots != nil && d.Robots.From == policy.Fetched}
+	ask := pace.Request{Origin: in.target.Origin(), Crawler: d.Crawler.Name, Token: d.Token, Fetched: d.Robots != nil && d.Robots.From == snapshot.Fetched}
 	if d.Crawler == in.settings.Engine.Crawlers().Default {
 		ask.Client = client.LimitKey(in.client).String() // a User-Agent, and so the product token, is what the client claims
 	}

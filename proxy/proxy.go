@@ -54,7 +54,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/tagcache"
 	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/memory"
@@ -73,7 +73,7 @@ type Options struct {
 	// there is no page to download it from.
 	Bundle func() []byte
 
-	Remembered *policy.TagCache // tags of pages seen before; nil: none are kept
+	Remembered *tagcache.Cache // tags of pages seen before; nil: none are kept
 	Limits     Limits
 	// Silence is how long an origin may send nothing in the middle of a response, or a
 	// client may read nothing of it; 0: 15 minutes, as in Squid. A shorter time would cut
