@@ -21,7 +21,8 @@ import (
 // [Settings] are made anew whenever the configuration changes. A Pacer must survive that, so it belongs
 // to the caller.
 type Pacer interface {
-	// Wait returns when the request may be sent. The context ends when the client disconnects.
+	// Wait returns when the request may be sent. The context ends when the client disconnects. The turn is nil if
+	// the request does not count.
 	Wait(ctx context.Context, r pace.Request) (*pace.Turn, error)
 	// Observe is for report mode: the request is sent at once. It returns what Wait would have done.
 	Observe(r pace.Request) (hold time.Duration, turn *pace.Turn, err error)
@@ -32,8 +33,8 @@ type PaceSource string
 
 // The sources.
 const (
-	ByCrawlDelay PaceSource = "crawl-delay"
-	ByMinDelay   PaceSource = "min-delay"
+	ByCrawlDelay            = PaceSource(pace.ByCrawlDelay)
+	ByMinDelay              = PaceSource(pace.ByMinDelay)
 	ByBackOff    PaceSource = "back-off" // the origin has answered 429 or 503
 )
 
@@ -66,39 +67,33 @@ var notSubresources = []string{"", "document", "iframe", "frame", "empty"}
 
 // awaitTurn waits until the request may be sent. It returns what to answer if it must not be.
 func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, r *http.Request) *problem {
-	settings := x.settings
-	if !settings.paces(r) {
+	pacer := x.settings.Pacer
+	if pacer == nil {
 		return nil
 	}
-	ask, paced := x.paceRequest(&settings.Pace)
+	ask := x.paceRequest(r)
 	if x.Decision.Crawler.Mode == policy.Report {
-		hold, turn, err := settings.Pacer.Observe(ask)
-		x.turn, paced.Reported = turn, true
-		paced.held(hold, turn.By)
-		if late, ok := errors.AsType[*pace.TooLate](err); ok {
-			paced.refused(late)
+		hold, turn, err := pacer.Observe(ask)
+		if turn == nil {
+			return nil
 		}
-		x.Paced = paced
+		x.turn, x.Paced = turn, x.paced(turn.Distance)
+		x.Paced.Reported = true
+		x.Paced.held(hold, turn.By)
+		if late, ok := errors.AsType[*pace.TooLate](err); ok {
+			x.Paced.refused(late)
+		}
 		return nil
 	}
 	if d := x.out.disconnect; d != nil {
 		ask.OnHold = d.Watch
 	}
-	ask.Renew = func() (interval, memory time.Duration) {
-		now := p.settings.Load()
-		if !now.paces(r) {
-			paced = Paced{}
-			return 0, 0
-		}
-		var again pace.Request
-		again, paced = x.paceRequest(&now.Pace)
-		return again.Interval, again.Memory
-	}
-	turn, err := settings.Pacer.Wait(ctx, ask)
+	turn, err := pacer.Wait(ctx, ask)
 	if err == nil {
-		x.turn = turn
-		paced.held(turn.Held, turn.By)
-		x.Paced = paced
+		if x.turn = turn; turn != nil {
+			x.Paced = x.paced(turn.Distance)
+			x.Paced.held(turn.Held, turn.By)
+		}
 		return nil
 	}
 	if errors.Is(err, pace.ErrClosed) {
@@ -112,39 +107,36 @@ func (p *Proxy) awaitTurn(ctx context.Context, x *exchange, r *http.Request) *pr
 	if !ok {
 		return failure(x, err)
 	}
-	paced.refused(late)
-	x.Paced = paced
+	x.Paced = x.paced(late.Distance)
+	x.Paced.refused(late)
 	return tooLate(x, late)
 }
 
-// paces reports whether a request waits and counts. The client's Sec-Fetch-Dest tells whether it is for a part of a page.
-func (s *Settings) paces(r *http.Request) bool {
-	return s.Pacer != nil && (s.Pace.Subresources != pace.Free || slices.Contains(notSubresources, r.Header.Get("Sec-Fetch-Dest")))
-}
-
-// paceRequest returns what the pacer needs to know of the request, and what sets its pace.
-func (x *exchange) paceRequest(s *pace.Config) (pace.Request, Paced) {
+// paceRequest returns what the pacer needs to know of the request. The client's Sec-Fetch-Dest tells whether it is
+// for a part of a page.
+func (x *exchange) paceRequest(r *http.Request) pace.Request {
 	d := x.Decision
-	ask := pace.Request{Origin: x.target.Origin(), Crawler: x.Crawler, Token: d.Token, Fetched: d.Robots != nil && d.Robots.From == policy.Fetched}
+	ask := pace.Request{
+		Origin: x.target.Origin(), Crawler: x.Crawler, Token: d.Token, LongestDelay: longestDelay(d),
+		Fetched:     d.Robots != nil && d.Robots.From == policy.Fetched,
+		Subresource: !slices.Contains(notSubresources, r.Header.Get("Sec-Fetch-Dest")),
+	}
+	if seconds, _, ok := d.Group.CrawlDelay(); ok {
+		ask.CrawlDelay = delay(seconds)
+	}
 	if d.Crawler == x.settings.Engine.Crawlers().Default {
 		ask.Client = client.LimitKey(x.Client).String() // a User-Agent, and so the product token, is what the client claims
 	}
-	paced := Paced{Delay: s.MinDelay}
-	if s.MinDelay > 0 {
-		paced.Source = ByMinDelay
+	return ask
+}
+
+// paced returns what has set the pace of the request.
+func (x *exchange) paced(d pace.Distance) Paced {
+	p := Paced{Delay: d.Interval, Source: PaceSource(d.By), Announced: d.Announced}
+	if d.By == pace.ByCrawlDelay {
+		_, p.Line, _ = x.Decision.Group.CrawlDelay()
 	}
-	seconds, line, ok := d.Group.CrawlDelay()
-	longer := ok && delay(seconds) >= s.MinDelay
-	if s.CrawlDelay == pace.Obey {
-		if longer && seconds > 0 {
-			paced = Paced{Delay: delay(seconds), Source: ByCrawlDelay, Line: line}
-		}
-		ask.Memory = longestDelay(d)
-	} else if s.MinDelay > 0 {
-		paced.Announced = longer
-	}
-	ask.Interval = paced.Delay
-	return ask, paced
+	return p
 }
 
 // longestDelay returns the longest Crawl-delay of any group.

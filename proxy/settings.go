@@ -11,7 +11,6 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
-	"robotsgate/policy/pace"
 )
 
 // Options are the parts and settings of a Proxy. Only Settings.Engine, Settings.Upstream
@@ -77,8 +76,7 @@ type Settings struct {
 
 	Tags Tags
 
-	Pacer Pacer       // nil: there is no pace, and every allowed request is sent at once
-	Pace  pace.Config // the intervals that the Pacer is to keep
+	Pacer Pacer // nil: there is no pace, and every allowed request is sent at once
 
 	ConnectionLimits
 

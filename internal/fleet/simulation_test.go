@@ -195,9 +195,9 @@ func (s simServer) release(ctx context.Context, name string, fence int64) error 
 	return s.memoryServer.release(ctx, name, fence)
 }
 
-func (s simServer) reserve(ctx context.Context, name string, r reservation) (granted, error) {
+func (s simServer) reserve(ctx context.Context, name string, r pace.Reservation) (pace.Grant, error) {
 	if err := s.do(ctx); err != nil {
-		return granted{}, err
+		return pace.Grant{}, err
 	}
 	return s.memoryServer.reserve(ctx, name, r)
 }
@@ -254,7 +254,7 @@ func (g *simGate) start() {
 	if err != nil {
 		g.s.t.Fatal(err)
 	}
-	pacer := pace.New(pace.Config{MaxDelay: time.Minute, MaxWait: 10 * time.Second, MaxQueue: 100}, f.Clock())
+	pacer := pace.New(pace.Config{CrawlDelay: pace.Obey, MaxDelay: time.Minute, MaxWait: 10 * time.Second, MaxQueue: 100}, f.Clock())
 	f.Start(engine, pacer.Recent)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -373,7 +373,7 @@ func (g *simGate) send(host string) {
 	g.mu.Lock()
 	pacer := g.pacer
 	g.mu.Unlock()
-	turn, err := pacer.Wait(context.Background(), pace.Request{Origin: "https://" + host, Crawler: "bot", Token: "bot", Interval: simInterval})
+	turn, err := pacer.Wait(context.Background(), pace.Request{Origin: "https://" + host, Crawler: "bot", Token: "bot", CrawlDelay: simInterval})
 	if err != nil {
 		return // many others wait
 	}
