@@ -8,9 +8,9 @@
 //
 // # Where to change what
 //
-// A rule is a file and a row of the table in rule.go. Most need no more than a [Limit], which the Pacer
-// counts for one gate and for a fleet alike; the model is quota in quota_test.go. Settings of a rule are
-// fields of [Config].
+// A rule is a file and a row of the table in config.go, which has its settings too. One that bounds a
+// number of requests only returns a [Limit]: the Pacer counts them, for one gate and for a fleet alike. The
+// model is quota in quota_test.go.
 package pace
 
 import (

@@ -15,9 +15,6 @@ type rule interface {
 	answered(p *Pacer, t *Turn, a Answer)
 }
 
-// rules has all rules, in the order in which they are asked.
-var rules = []rule{intervals{}, pauses{}, places{}}
-
 // passive is a rule that does nothing. Others embed it for the methods that they do not need.
 type passive struct{}
 

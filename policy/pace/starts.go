@@ -11,7 +11,7 @@ type Reservation struct {
 	Interval time.Duration // to the start before, of any gate
 	Starts   int           // so many may be in Interval, instead of one; 0: one
 	Step     time.Duration // starts in one step are counted together; 0: none are
-	Own      int           // so many starts of this gate in Interval are to count, at least
+	Own      int           // with Step: so many starts of this gate in Interval are to count, at least
 	Since    time.Duration // since this gate's own last start, which is to count; negative: it knows of none
 	Longest  time.Duration // a start that is farther away is not reserved; negative: none is
 	Memory   time.Duration // how long starts count
@@ -22,7 +22,7 @@ type Reservation struct {
 type Grant struct {
 	Wait  time.Duration // until the start
 	Start time.Duration // by the clock; 0: it is farther away than the reservation permits, and not reserved
-	Left  int           // so many further starts would be granted now
+	Left  int           // with Step: so many further starts would be granted now
 }
 
 // Starts are the last starts with one key, the latest first. Times are by one clock, which began at 0: a 0 at
@@ -58,7 +58,7 @@ func (s *Starts) Reserve(r Reservation, now time.Duration) (g Grant) {
 	if last := now - r.Since; r.Since >= 0 && last > all[0].Last {
 		all = slices.Insert(all, 0, Step{last, 1})
 	}
-	if missing := r.Own - all.within(r.Interval, now); missing > 0 {
+	if missing := r.Own - all.within(r.Interval, now); r.Step > 0 && missing > 0 {
 		all = slices.Insert(all, 0, Step{now, missing})
 	}
 	start, sum, most := now, 0, max(r.Starts, 1)
@@ -77,10 +77,10 @@ func (s *Starts) Reserve(r Reservation, now time.Duration) (g Grant) {
 			all = slices.Insert(all, 0, Step{start, 1})
 		}
 	}
-	g.Left = max(most-all.within(r.Interval, now), 0)
 	keep := maxStarts
 	if r.Step > 0 {
 		keep = maxSteps
+		g.Left = max(most-all.within(r.Interval, now), 0)
 		all = slices.DeleteFunc(all, func(s Step) bool { return s.Last == 0 || s.Last+r.Interval <= now })
 	}
 	*s = all[:min(len(all), keep)]

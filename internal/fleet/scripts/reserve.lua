@@ -10,17 +10,22 @@ local now = now()
 local all = {}
 local value = write('GET', KEYS[1])
 for text in string.gmatch(value and #value <= 2048 and value or '', '[^ ]+') do
-  local last, n = string.match(text, '^(%d+):(%d+)$')
-  all[#all + 1] = {last = integer(last or text) or math.huge, n = n and (integer(n) or math.huge) or 1}
+  local last, n = integer(text), 1
+  if not last then
+    last, n = string.match(text, '^(%d+):(%d+)$')
+    last, n = integer(last), integer(n)
+  end
+  all[#all + 1] = {last = last and n and last or math.huge, n = n}
 end
 -- A list with something else, or with a start that is more than a day in the future, counts as none.
 for _, s in ipairs(all) do
-  if s.last > now + 86400000000 or s.n == math.huge then all = {} break end
+  if s.last > now + 86400000000 then all = {} break end
 end
 if #all == 0 or all[1].last == 0 then all = {{last = 0, n = 0}} end
 
--- within returns how many starts are in the interval.
+-- within returns how many starts are in the interval; that of single starts does not matter.
 local function within()
+  if step == 0 then return 0 end
   local n = 0
   for _, s in ipairs(all) do
     if s.last > 0 and s.last > now - interval then n = n + s.n end
@@ -34,7 +39,7 @@ for i, s in ipairs(all) do
 end
 if since >= 0 and now - since > all[1].last then table.insert(all, 1, {last = now - since, n = 1}) end
 local missing = own - within()
-if missing > 0 then table.insert(all, 1, {last = now, n = missing}) end
+if step > 0 and missing > 0 then table.insert(all, 1, {last = now, n = missing}) end
 
 local start, sum = now, 0
 for _, s in ipairs(all) do
@@ -49,7 +54,7 @@ elseif step > 0 and all[1].last > 0 and math.floor(start / step) == math.floor(a
 else
   table.insert(all, 1, {last = start, n = 1})
 end
-local left = math.max(most - within(), 0)
+local left = step > 0 and math.max(most - within(), 0) or 0
 
 local texts = {}
 for _, s in ipairs(all) do
