@@ -49,7 +49,7 @@ func (c *paceClock) Reserve(r pace.Reservation) (pace.Grant, error) {
 		return pace.Grant{}, errAway
 	}
 	usual := r.Interval
-	cautious := state == clockCautious && r.Step == 0 // to the store a gate's own count of a limit is not too late
+	cautious := state == clockCautious && r.Step == 0 // a limit needs no caution: each call has the gate's own count
 	if cautious {
 		r.Interval = pace.Times(r.Interval, factor)
 	}

@@ -30,8 +30,8 @@ type limit func(c *Config, r *Request) (l Limit, ok bool)
 type count struct {
 	own    Starts
 	keep   time.Duration // how long they count
-	until  time.Duration // when the limit that was reached is not any more
-	spent  int32         // the starts of that limit
+	until  time.Duration // until then requests are refused without asking the clock
+	spent  int32         // if their limit permits so many starts
 	asking int32         // calls of the clock that are under way
 }
 
@@ -66,12 +66,15 @@ func (f limit) admit(p *Pacer, t *Turn) (bool, error) {
 	if c == nil {
 		return false, &TooLate{After: sweepInterval, By: l.By, Full: true, Distance: t.Distance}
 	}
-	g := p.take(c, l)
+	g, alone := p.take(c, l)
 	if g.Start != 0 {
 		t.Allowances = append(t.Allowances, Allowance{l, g.Left})
 		return true, nil
 	}
 	c.spent, c.until = int32(l.Starts), p.now()+g.Wait
+	if alone {
+		c.until = p.now() + min(g.Wait, time.Second) // then the clock may be back
+	}
 	p.refuseReached(t.request.Origin, l)
 	return false, &TooLate{After: g.Wait, By: l.By, Distance: t.Distance, Limit: l}
 }
@@ -118,8 +121,9 @@ func (l Limit) reservation() Reservation {
 	return Reservation{Key: l.name(), Interval: l.Window, Starts: l.Starts, Step: l.Window / 64, Since: -1, Memory: l.Window}
 }
 
-// take counts a start, if the limit permits it. The lock is released meanwhile if gates share the limit.
-func (p *Pacer) take(c *count, l Limit) Grant {
+// take counts a start, if the limit permits it. The lock is released meanwhile if gates share the limit. alone
+// reports that only this gate's part was looked at, since the clock can't be used.
+func (p *Pacer) take(c *count, l Limit) (g Grant, alone bool) {
 	r := l.reservation()
 	if p.clock != nil {
 		// What is older may have ended by the clock already.
@@ -131,11 +135,11 @@ func (p *Pacer) take(c *count, l Limit) Grant {
 			if g.Start != 0 {
 				c.own.Reserve(l.unlimited(), p.sinceStart())
 			}
-			return g
+			return g, false
 		}
-		r.Starts, r.Own = max(r.Starts/gates, 1), 0
+		r.Starts, alone = max(r.Starts/gates, 1), true
 	}
-	return c.own.Reserve(r, p.sinceStart())
+	return c.own.Reserve(r, p.sinceStart()), alone
 }
 
 // unlimited returns what counts a start in any case.

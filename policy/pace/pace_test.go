@@ -405,3 +405,30 @@ func TestMemory(t *testing.T) {
 	}
 	runtime.KeepAlive(p)
 }
+
+// TestDistance: the larger of Crawl-delay and min_delay is kept, if Crawl-delay is obeyed. It is only reported
+// otherwise, and then a shorter min_delay is kept silently.
+func TestDistance(t *testing.T) {
+	const s = time.Second
+	for name, test := range map[string]struct {
+		config        Config
+		asked         time.Duration
+		want          Distance
+		remembers, on bool
+	}{
+		"obeyed":             {Config{CrawlDelay: Obey}, 2 * s, Distance{Interval: 2 * s, By: ByCrawlDelay}, true, true},
+		"obeyed, longer":     {Config{CrawlDelay: Obey, MinDelay: s}, 2 * s, Distance{Interval: 2 * s, By: ByCrawlDelay}, true, true},
+		"obeyed, equal":      {Config{CrawlDelay: Obey, MinDelay: 2 * s}, 2 * s, Distance{Interval: 2 * s, By: ByCrawlDelay}, true, true},
+		"obeyed, shorter":    {Config{CrawlDelay: Obey, MinDelay: 3 * s}, 2 * s, Distance{Interval: 3 * s, By: ByMinDelay}, true, true},
+		"obeyed, none":       {Config{CrawlDelay: Obey}, 0, Distance{}, true, true},
+		"announced":          {Config{CrawlDelay: Announce}, 2 * s, Distance{}, false, false},
+		"announced, longer":  {Config{MinDelay: s}, 2 * s, Distance{Interval: s, By: ByMinDelay, Announced: true}, false, true},
+		"announced, shorter": {Config{MinDelay: 3 * s}, 2 * s, Distance{Interval: 3 * s, By: ByMinDelay}, false, true},
+		"only a minimum":     {Config{MinDelay: 3 * s}, 0, Distance{Interval: 3 * s, By: ByMinDelay}, false, true},
+	} {
+		r := Request{CrawlDelay: test.asked, LongestDelay: time.Minute}
+		if counts := test.config.measure(&r); !counts || r.distance != test.want || (r.memory > 0) != test.remembers || test.config.On() != test.on {
+			t.Errorf("%s: got %+v, %t, want %+v", name, r.distance, r.memory > 0, test.want)
+		}
+	}
+}

@@ -176,6 +176,14 @@ func TestQuotaShared(t *testing.T) {
 						t.Errorf("gate %d: %d started, want %d", gate, n, want)
 					}
 				}
+				if name != "away" {
+					return
+				}
+				time.Sleep(time.Second) // fake clock
+				g.clock.set(func() { g.clock.err = nil })
+				if n, _ := take(t, g.pacers[0], to("a", 0), 200); n != 20 {
+					t.Errorf("when the clock is back, %d started, want 20, which it does not know of", n)
+				}
 			})
 		})
 	}
