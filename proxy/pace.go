@@ -12,6 +12,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/client"
 )
 
@@ -125,7 +126,7 @@ func (s *Settings) paces(r *http.Request) bool {
 // paceRequest returns what the pacer needs to know of the request, and what sets its pace.
 func (x *exchange) paceRequest(s *pace.Config) (pace.Request, Paced) {
 	d := x.Decision
-	ask := pace.Request{Origin: x.target.Origin(), Crawler: x.Crawler, Token: d.Token, Fetched: d.Robots != nil && d.Robots.From == policy.Fetched}
+	ask := pace.Request{Origin: x.target.Origin(), Crawler: x.Crawler, Token: d.Token, Fetched: d.Robots != nil && d.Robots.From == snapshot.Fetched}
 	if d.Crawler == x.settings.Engine.Crawlers().Default {
 		ask.Client = client.LimitKey(x.Client).String() // a User-Agent, and so the product token, is what the client claims
 	}
