@@ -17,7 +17,6 @@ import (
 	"robotsgate/internal/demo"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
@@ -146,7 +145,7 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(can
 	if err != nil {
 		return nil, nil, err
 	}
-	of := gate.EngineConfig(cfg, upstream, store.NewMemory(64<<20), slog.New(slog.DiscardHandler), nil)
+	of := gate.EngineConfig(cfg, upstream, nil, slog.New(slog.DiscardHandler), nil)
 	of.Agent = gate.UserAgent(version())
 	engine, err := policy.New(of)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"robotsgate/htmlmeta"
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/proxy"
@@ -27,7 +26,7 @@ func (u *Usage) fetched(ctx context.Context, s console.Streams, cfg *gate.Config
 		return r, err
 	}
 	defer upstream.Close()
-	c := gate.EngineConfig(cfg, upstream, store.NewMemory(64<<20), slog.New(slog.DiscardHandler), nil)
+	c := gate.EngineConfig(cfg, upstream, nil, slog.New(slog.DiscardHandler), nil)
 	c.Agent, c.Usage = gate.UserAgent(version()), policy.Usage{TDMRep: true}
 	engine, err := policy.New(c)
 	if err != nil {

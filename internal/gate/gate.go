@@ -23,7 +23,6 @@ import (
 	"robotsgate/internal/metrics"
 	"robotsgate/internal/overview"
 	"robotsgate/internal/requestlog"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
 	"robotsgate/policy/tagcache"
@@ -40,7 +39,7 @@ type Gate struct {
 	authority      *ca.Authority
 	clients        ca.ClientFiles // the files that make clients trust the CA
 	store          snapshotStore
-	disk           *store.Disk  // the store; nil: it is in memory, since another gate uses the folder
+	disk           diskStore    // the store; nil: it is in memory, since another gate uses the folder
 	fleet          *fleet.Fleet // the store, shared with other gates; nil: there is no fleet
 	engine         *policy.Engine
 	remembered     *tagcache.Cache

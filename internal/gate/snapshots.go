@@ -17,6 +17,14 @@ type snapshotStore interface {
 	Usage() store.Usage
 }
 
+// A diskStore is one that keeps snapshots beyond the life of the process, and past answers as evidence.
+type diskStore interface {
+	snapshotStore
+	snapshot.Archive
+	Length(digest string) int64 // of a body; 0: there is none
+	Close() error
+}
+
 // openStore opens the snapshots on disk, or in memory if another gate uses the folder.
 func (g *Gate) openStore(dir string) error {
 	disk, err := store.Open(dir, g.config.Robots.Limits, g.log)

@@ -134,7 +134,7 @@ func (c *changeRow) restated(all []history.Restatement) {
 func (p *originHistory) rulesOf(v phase) (string, error) {
 	switch {
 	case v.sha256 != "":
-		return p.reader.Body(v.sha256)
+		return p.archive.Body(v.sha256)
 	case v.allow:
 		return "", nil
 	}

@@ -16,7 +16,6 @@ import (
 	"robotsgate/internal/datadir"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/store"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/snapshot"
 )
@@ -39,13 +38,13 @@ func Print(s console.Streams, c *gate.Config, h Options) error {
 	if err != nil {
 		return err
 	}
-	reader, dir, err := datadir.Snapshots(c, h.Config)
+	archive, dir, err := datadir.Snapshots(c, h.Config)
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
+	defer archive.Close()
 	host, _ := canonical.SplitPort(target.Host)
-	kept, err := reader.HostOrigins(host)
+	kept, err := archive.HostOrigins(host)
 	if err != nil {
 		return err
 	}
@@ -57,15 +56,15 @@ func Print(s console.Streams, c *gate.Config, h Options) error {
 		if !h.names(target, origin) {
 			continue
 		}
-		answers, err := reader.History(origin)
+		answers, err := archive.History(origin)
 		if err != nil {
 			return err
 		}
-		tdmrep, err := reader.TDMRepHistory(origin)
+		tdmrep, err := archive.TDMRepHistory(origin)
 		if err != nil {
 			return err
 		}
-		p := &originHistory{Options: &h, origin: origin, answers: answers, tdmrep: tdmrep, reader: reader, config: c, rules: c.Robots.Settings}
+		p := &originHistory{Options: &h, origin: origin, answers: answers, tdmrep: tdmrep, archive: archive, config: c, rules: c.Robots.Settings}
 		if found && !h.JSON {
 			fmt.Fprintln(s.Out)
 		}
@@ -118,7 +117,7 @@ type originHistory struct {
 	origin  string
 	answers []snapshot.Answer
 	tdmrep  []snapshot.Answer // to requests for tdmrep.json
-	reader  *store.Reader
+	archive snapshot.Archive
 	config  *gate.Config
 	rules   snapshot.Settings
 }
@@ -171,7 +170,7 @@ func (p *originHistory) row(a snapshot.Answer, rules *snapshot.Settings) answerR
 		return r
 	}
 	r.State = stateRules
-	body, err := p.reader.Body(s.SHA256)
+	body, err := p.archive.Body(s.SHA256)
 	switch {
 	case err == nil:
 		r.Bytes = new(len(body))

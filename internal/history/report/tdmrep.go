@@ -22,7 +22,7 @@ func (p *originHistory) tdmrepRows() (rows []answerRow) {
 			r.State = stateFile
 		}
 		if r.Bytes != nil {
-			if body, err := p.reader.Body(r.SHA256); err == nil {
+			if body, err := p.archive.Body(r.SHA256); err == nil {
 				if _, err := usage.ParseTDMRep([]byte(body)); err != nil {
 					r.Error = err.Error() + ", so it states nothing"
 				}
@@ -78,5 +78,5 @@ func (p *originHistory) tdmrepOf(v phase) (string, error) {
 	if v.sha256 == "" {
 		return "", nil
 	}
-	return p.reader.Body(v.sha256)
+	return p.archive.Body(v.sha256)
 }
