@@ -114,9 +114,10 @@ func New(c Config) (*Engine, error) {
 	return newEngine(c, snapshots, newSlowLimit()), nil
 }
 
-// Reconfigured returns an engine that decides as c says and shares with e all snapshots, see
+// Reconfigured returns an engine that decides as c says and shares with e the Log and all snapshots, see
 // [snapshot.Resolver.Reconfigured]. Both may be used at the same time. Closing one closes both.
 func (e *Engine) Reconfigured(c Config) *Engine {
+	c.Log = e.config.Log
 	c = c.complete()
 	return newEngine(c, e.snapshots.Reconfigured(c.snapshots()), e.slow)
 }
@@ -152,16 +153,13 @@ func (e *Engine) UnreachableStatus() int {
 	return cmp.Or(e.config.Robots.UnreachableStatus, http.StatusForbidden)
 }
 
-// Decide says whether the request may be sent. It fetches robots.txt if needed. A fetch takes
-// Robots.Timeout at most, and a request waits for two fetches at most: an answer to another
-// crawler may bind that crawler only (401, 403, 429, 5xx, Vary). After that the origin counts as
-// unreachable. With Usage.TDMRep, a request that robots.txt allows waits for tdmrep.json too, for
+// Decide says whether the request may be sent. It fetches robots.txt if needed, see [snapshot.Resolver.Resolve] for
+// how long that takes. With Usage.TDMRep, a request that robots.txt allows waits for tdmrep.json too, for
 // Robots.Timeout at most.
 //
 // An error means that there is no decision and the request must not be sent: that of
-// r.Destination, ErrProhibited,
-// ErrNoHost, ErrBusy, ErrExhausted, ErrCostly, the context's own, or that the engine is
-// closed. Call [Engine.CheckPath] first: Decide does not refuse ambiguous paths.
+// r.Destination, ErrCostly, or one of [snapshot.Resolver.Resolve]. Call [Engine.CheckPath] first: Decide does not
+// refuse ambiguous paths.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	r.Crawler = cmp.Or(r.Crawler, e.config.Crawlers.Default)
 	e.checkUserAgent(r)

@@ -49,7 +49,7 @@ func newLarge(maxBytes int) chan struct{} {
 	return make(chan struct{}, max(1, largeBodies/max(1, maxBytes)))
 }
 
-// Fetch requests the file at a URL as an Engine requests an origin's robots.txt. The result has
+// Fetch requests the file at a URL as a Resolver requests an origin's robots.txt. The result has
 // the answer, its rules, and what it means to a crawler: Fresh, Unavailable or Unreachable.
 // It is for tools that examine the file itself.
 func (c *Settings) Fetch(ctx context.Context, transport http.RoundTripper, url, userAgent string) (Resolution, error) {

@@ -16,7 +16,7 @@ const (
 // A content is that of an origin's file, parsed: a *robotstxt.File or a *tdmrepFile. It is immutable.
 type content interface {
 	Body() string    // the bytes that were parsed
-	Truncated() bool // the origin's file is longer than Robots.MaxBytes
+	Truncated() bool // the origin's file is longer than Settings.MaxBytes
 	Size() int       // about how many bytes of memory it takes
 }
 

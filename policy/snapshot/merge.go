@@ -9,7 +9,7 @@ import (
 
 // Superseded says which older answers of a record have been superseded, so that they do not come
 // back when the record is merged with one of another gate that has not seen the newer ones. Only
-// an Engine with Config.Shared notes it.
+// a Resolver with Config.Shared notes it.
 type Superseded struct {
 	Brought map[string]time.Time `json:"brought,omitempty"` // by slot: when the crawler last brought an answer about the file for all
 	Failed  map[string]time.Time `json:"failed,omitempty"`  // by slot: when it last got no answer

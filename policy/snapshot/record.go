@@ -22,7 +22,7 @@ type Record struct {
 	// same crawler, that one is newer.
 	Copies map[string]*Snapshot `json:"copies,omitempty"`
 
-	// Body is that of Good, decoded and cut at Robots.MaxBytes. Only stores have it: an Engine
+	// Body is that of Good, decoded and cut at Settings.MaxBytes. Only stores have it: a Resolver
 	// leaves it out of the records that it returns.
 	Body []byte `json:"body,omitempty"`
 
@@ -34,7 +34,7 @@ type Record struct {
 	Superseded *Superseded `json:"superseded,omitempty"`
 
 	// Foreign says that a gate other than this one has saved some of the record: what this gate
-	// decides by has to be in its own store too, so the Engine saves it there.
+	// decides by has to be in its own store too, so the Resolver saves it there.
 	Foreign bool `json:"-"`
 }
 

@@ -27,9 +27,9 @@ type Resolution struct {
 	Allow    bool            // without rules: whether everything is allowed, or nothing
 	Age      time.Duration   // since Snapshot was fetched or confirmed
 	Retry    time.Duration   // Unreachable: until the next fetch
-	From     Layer           // where the evidence was found; empty in the result of [Engine.Peek]
+	From     Layer           // where the evidence was found; empty in the result of [Resolver.Peek]
 
-	// The input, for [Config.Replay].
+	// The input, for a decision that is made again.
 	At     time.Time // the time that it is for
 	Answer *Snapshot // the origin's answer to the crawler: Snapshot, unless a copy is obeyed in its place
 	Good   *Snapshot // the last that held rules; nil without

@@ -3,8 +3,6 @@ package snapshot
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"runtime/debug"
 	"time"
 )
 
@@ -60,16 +58,21 @@ func (r *Resolver) inMemory(q question) (res Resolution, ok bool) {
 		return Resolution{}, false
 	}
 	now := time.Now()
-	s := q.settings.current(&known.Record, q.Slot, now, now)
-	if s == nil {
+	if res, ok = r.valid(q, known, InMemory, now, now, time.Time{}); ok {
+		r.renew(q, known, res.Answer, now)
+	}
+	return res, ok
+}
+
+// valid returns what a known answer means to a crawler, if one is valid that was not fetched before since.
+func (r *Resolver) valid(q question, known *entry, from Layer, now, asked, since time.Time) (res Resolution, ok bool) {
+	s := q.settings.current(&known.Record, q.Slot, now, asked)
+	if s == nil || s.Fetched.Before(since) {
 		return Resolution{}, false
 	}
-	if res, ok = r.judge(q, known, s, now); !ok {
-		return Resolution{}, false
-	}
-	r.renew(q, known, s, now)
-	res.From = InMemory
-	return res, true
+	res, ok = r.meaning(q, known, s, now)
+	res.From = from
+	return res, ok
 }
 
 // renew starts a fetch in the background if an answer is about to end.
@@ -104,8 +107,14 @@ func (r *Resolver) wait(ctx context.Context, q question, since time.Time) (Resol
 	asked := time.Now()
 	sf := r.enter(q.key)
 	defer r.leave(sf)
-	if res, ok := r.entered(sf, q, asked, since); ok {
-		return res, nil
+	r.mu.Lock()
+	known, closed := sf.entry, r.ctx.Err() != nil
+	r.mu.Unlock()
+	if !closed {
+		if res, ok := r.valid(q, known, InStore, asked, asked, since.Add(1)); ok {
+			r.renew(q, known, res.Answer, asked)
+			return res, nil
+		}
 	}
 	longest := 2*r.settings.Timeout + waitMargin
 	if r.config.Shared {
@@ -133,7 +142,7 @@ func (r *Resolver) wait(ctx context.Context, q question, since time.Time) (Resol
 		if s == nil || s.Fetched.Before(since) {
 			continue
 		}
-		res, ok := r.judge(q, job.entry, s, now)
+		res, ok := r.meaning(q, job.entry, s, now)
 		if !ok {
 			gone := job.entry.Copies[q.Slot]
 			r.forgetCopy(sf, q.Slot, gone)
@@ -148,22 +157,6 @@ func (r *Resolver) wait(ctx context.Context, q question, since time.Time) (Resol
 	}
 }
 
-// entered returns what an answer that enter has found means to a crawler, if no fetch is needed.
-func (r *Resolver) entered(sf *scopeFetches, q question, asked, since time.Time) (res Resolution, ok bool) {
-	r.mu.Lock()
-	known, closed := sf.entry, r.ctx.Err() != nil
-	r.mu.Unlock()
-	s := q.settings.current(&known.Record, q.Slot, asked, asked)
-	if closed || s == nil || !s.Fetched.After(since) {
-		return res, false
-	}
-	if res, ok = r.judge(q, known, s, asked); ok {
-		r.renew(q, known, s, asked)
-		res.From = InStore
-	}
-	return res, ok
-}
-
 // tooLate is the result for a request that can't wait any longer: what other gates know by now, since this one
 // may have been stopped while it waited, or else that the origin is unreachable.
 func (r *Resolver) tooLate(q question, sf *scopeFetches, asked, since time.Time) Resolution {
@@ -173,12 +166,8 @@ func (r *Resolver) tooLate(q question, sf *scopeFetches, asked, since time.Time)
 	r.mu.Lock()
 	known := sf.entry
 	r.mu.Unlock()
-	now := time.Now()
-	if s := q.settings.current(&known.Record, q.Slot, now, asked); s != nil && !s.Fetched.Before(since) {
-		if res, ok := r.judge(q, known, s, now); ok {
-			res.From = InStore
-			return res
-		}
+	if res, ok := r.valid(q, known, InStore, time.Now(), asked, since); ok {
+		return res
 	}
 	return r.unanswered(q, known, "many crawlers ask for it, and the origin is slow to answer each of them")
 }
@@ -187,7 +176,7 @@ func (r *Resolver) tooLate(q question, sf *scopeFetches, asked, since time.Time)
 func (r *Resolver) unanswered(q question, known *entry, why string) Resolution {
 	now := time.Now()
 	s := &Snapshot{URL: ParseKey(q.key).URL(), Error: why, Fetched: now, Failures: 1, Since: now, NoSlot: true}
-	res, ok := r.judge(q, known, s, now)
+	res, ok := r.meaning(q, known, s, now)
 	if !ok {
 		res = q.settings.ResolveAt(s, nil, now)
 	}
@@ -195,9 +184,9 @@ func (r *Resolver) unanswered(q question, known *entry, why string) Resolution {
 	return res
 }
 
-// judge returns what an answer means to a crawler, with the compiled rules if some are obeyed.
+// meaning returns what an answer means to a crawler, with the compiled rules if some are obeyed.
 // ok is false if they are of a copy that binds this crawler only, and are gone.
-func (r *Resolver) judge(q question, known *entry, s *Snapshot, now time.Time) (res Resolution, ok bool) {
+func (r *Resolver) meaning(q question, known *entry, s *Snapshot, now time.Time) (res Resolution, ok bool) {
 	res = q.settings.ResolveAt(s, known.copyFor(q.Slot), now)
 	if res.State != Fresh && res.State != Stale {
 		return res, true
@@ -211,7 +200,7 @@ func (r *Resolver) judge(q question, known *entry, s *Snapshot, now time.Time) (
 	if own == nil {
 		return res, false
 	}
-	// The evidence is the copy with its rules, which a lower Robots.MaxBytes may have cut.
+	// The evidence is the copy with its rules, which a lower Settings.MaxBytes may have cut.
 	for _, s := range []**Snapshot{&res.Snapshot, &res.Answer, &res.Good} {
 		if *s == obeyed {
 			*s = own.Good
@@ -245,15 +234,23 @@ func (r *Resolver) copyEntry(key, slot string, s *Snapshot) *entry {
 	return sf.entry
 }
 
-// recovered logs a panic during a fetch, which would end the process, and returns an error in its place. It is
-// for defer.
-func (r *shared) recovered(url string, err *error) {
-	if p := recover(); p != nil {
-		r.log.Error("panic while fetching a file; please report it", "url", url, "panic", p, "stack", string(debug.Stack()))
-		*err = fmt.Errorf("fetch %s: internal error", url)
+// Peek returns what the file means now to the crawler, as far as it is
+// known, without a fetch. due says that Resolve would start one. ok is false if nothing is
+// known that is for this crawler.
+func (r *Resolver) Peek(ctx context.Context, query Query) (res Resolution, due, ok bool) {
+	q := r.question(query)
+	known := r.cache.find(ctx, q.key)
+	if known == nil {
+		return Resolution{}, false, false
 	}
-}
-
-func shutDown(s Scope) error {
-	return fmt.Errorf("fetch %s: the gate is shutting down: %w", s.URL(), context.Canceled)
+	now := time.Now()
+	s := q.settings.current(&known.Record, q.Slot, now, now)
+	if s == nil {
+		s, due = known.newest(q.Slot), true
+	}
+	if s == nil {
+		return Resolution{}, false, false
+	}
+	res, ok = r.meaning(q, known, s, now)
+	return res, due, ok
 }

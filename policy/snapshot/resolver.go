@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"robotsgate/internal/memcache"
 )
 
 // A Config is what a Resolver works with. Only Settings is required.
@@ -120,3 +122,29 @@ func (r *Resolver) Close() {
 // Settle waits until the answers that have been returned so far are in the Store, the Store fails, or ctx ends. A
 // record of a decision that is written afterwards then names no evidence that a crash could take away.
 func (r *Resolver) Settle(ctx context.Context) { r.cache.unsaved.settle(ctx) }
+
+// Known returns the record of a scope, without a fetch.
+func (r *Resolver) Known(ctx context.Context, s Scope) (rec Record, ok bool) {
+	known := r.cache.find(ctx, s.Key())
+	if known == nil || known.Empty() {
+		return Record{}, false
+	}
+	return known.Record, true
+}
+
+// Origins returns origins that the [Store] has, as its method of that name does. The store has an
+// origin soon after the first answer to a fetch.
+func (r *Resolver) Origins(ctx context.Context, contains, from string, limit int) (origins []string, next string, err error) {
+	return r.cache.store.Origins(ctx, contains, from, limit)
+}
+
+// Outages returns origins with a robots.txt that can't be fetched, the last that was tried
+// first. Only the last 50 are kept.
+func (r *Resolver) Outages() []Outage { return r.cache.outages.list(r.settings, time.Now()) }
+
+// Forbidden returns crawlers that are answered 401 or 403 for a robots.txt of which there is a copy, the last that
+// was fetched first. Only the last 50 are kept.
+func (r *Resolver) Forbidden() []Forbidden { return r.cache.outages.forbidden(r.settings, time.Now()) }
+
+// Cached returns the size of the compiled rules in memory.
+func (r *Resolver) Cached() memcache.Size { return r.cache.entries.Size() }

@@ -1,15 +1,22 @@
 package snapshot
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"time"
 )
 
 // fetch returns an origin's answer, with the file parsed if it has one.
 func (r *Resolver) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snapshot, file content, err error) {
 	url := sf.scope.URL()
-	defer r.recovered(url, &err)
+	defer func() {
+		if p := recover(); p != nil { // it would end the process
+			r.log.Error("panic while fetching a file; please report it", "url", url, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("fetch %s: internal error", url)
+		}
+	}()
 	prior := known // the copy that the origin may confirm
 	if good := known.copyFor(job.bound); good != known.Good {
 		if prior = r.copyEntry(sf.key, job.bound, good); prior == nil {
@@ -103,4 +110,8 @@ func (r *Resolver) forgetCopy(sf *scopeFetches, slot string, gone *Snapshot) {
 		delete(rec.Copies, slot)
 		sf.entry = &entry{Record: rec, file: sf.entry.file}
 	}
+}
+
+func shutDown(s Scope) error {
+	return fmt.Errorf("fetch %s: the gate is shutting down: %w", s.URL(), context.Canceled)
 }

@@ -75,7 +75,7 @@ func (r *Resolver) leave(sf *scopeFetches) {
 	}
 }
 
-// guard calls the store within Robots.Timeout and a margin, for all requests that wait. If it panics, it
+// guard calls the store within Settings.Timeout and a margin, for all requests that wait. If it panics, it
 // has done nothing.
 func (r *Resolver) guard(key string, margin time.Duration, call func(context.Context)) {
 	defer func() {

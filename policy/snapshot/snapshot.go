@@ -25,7 +25,6 @@ package snapshot
 //	where records are kept:
 //		store.go and archive.go have the contract; internal/store/storetest tests it
 
-
 import (
 	"crypto/sha256"
 	"encoding/hex"
@@ -41,8 +40,8 @@ type Snapshot struct {
 	Error    string    `json:"error,omitempty"`  // why not
 	Fetched  time.Time `json:"fetched"`          // when it was fetched, or last confirmed by a 304
 	SHA256   string    `json:"sha256,omitempty"` // of the body, of a 2xx only
-	Cut      bool      `json:"cut,omitempty"`    // the body was longer than Robots.MaxBytes
-	Looped   bool      `json:"looped,omitempty"` // more redirects than Robots.MaxRedirects
+	Cut      bool      `json:"cut,omitempty"`    // the body was longer than Settings.MaxBytes
+	Looped   bool      `json:"looped,omitempty"` // more redirects than Settings.MaxRedirects
 	Varies   bool      `json:"varies,omitempty"` // by its Vary it depends on the User-Agent: it binds only the crawler that asked
 	NoSlot   bool      `json:"others,omitempty"` // it is for all crawlers without a slot, and denies whatever its status
 	ETag     string    `json:"etag,omitempty"`
@@ -50,7 +49,7 @@ type Snapshot struct {
 
 	// Lifetime is how long the answer is valid according to its Cache-Control or
 	// Expires, less its Age (RFC 9111, 4.2.1); negative: it does not say. Retry is its
-	// Retry-After. The engine uses Retry for a failure, and Lifetime for every other answer. It
+	// Retry-After. The resolver uses Retry for a failure, and Lifetime for every other answer. It
 	// applies its bounds when it reads them, so that new settings apply to stored answers too.
 	Lifetime time.Duration `json:"lifetime"`
 	Retry    time.Duration `json:"retry_after,omitempty"`

@@ -23,7 +23,7 @@ type Store interface {
 	// Acquire asks for permission to fetch a file, so that of several processes only
 	// one fetches it. It waits while another process has permission for the same key. It returns
 	// when the permission is free, ctx ends, or the store fails; in all cases the caller may fetch.
-	// Ctx lasts for Robots.Timeout and 4 s: as long as another process may need.
+	// Ctx lasts for Settings.Timeout and 4 s: as long as another process may need.
 	//
 	// If changed is true, another process may have saved a record under the key since the
 	// caller loaded it, so the caller loads it again before it fetches. After any wait return
@@ -32,7 +32,7 @@ type Store interface {
 	// The caller calls release when what it has fetched is saved, or when it has fetched nothing. It
 	// is nil if there is nothing to release. Otherwise other processes may be waiting, so the caller
 	// saves without delay. A permission must end by itself too, since the process that has it may be killed. It has to
-	// last at least for a fetch, which takes Robots.Timeout at most, and the save that follows.
+	// last at least for a fetch, which takes Settings.Timeout at most, and the save that follows.
 	//
 	// A store of one process alone returns nil and false at once.
 	Acquire(ctx context.Context, key string) (release func(), changed bool)
@@ -46,7 +46,7 @@ type Store interface {
 	Origins(ctx context.Context, contains, from string, limit int) (origins []string, next string, err error)
 }
 
-// noStore is the Store of an engine without one.
+// noStore is the Store of a resolver without one.
 type noStore struct{}
 
 func (noStore) Load(context.Context, string) (Record, bool)    { return Record{}, false }

@@ -3,8 +3,6 @@ package snapshot
 import (
 	"context"
 	"time"
-
-	"robotsgate/internal/memcache"
 )
 
 // Refresh fetches the file now, whatever is known of it. The other crawlers fetch anew
@@ -92,50 +90,3 @@ func (r *Resolver) learn(sf *scopeFetches) {
 		r.cache.keep(sf.key, next)
 	}
 }
-
-// Peek returns what the file means now to the crawler, as far as it is
-// known, without a fetch. due says that Resolve would start one. ok is false if nothing is
-// known that is for this crawler.
-func (r *Resolver) Peek(ctx context.Context, query Query) (res Resolution, due, ok bool) {
-	q := r.question(query)
-	known := r.cache.find(ctx, q.key)
-	if known == nil {
-		return Resolution{}, false, false
-	}
-	now := time.Now()
-	s := q.settings.current(&known.Record, q.Slot, now, now)
-	if s == nil {
-		s, due = known.newest(q.Slot), true
-	}
-	if s == nil {
-		return Resolution{}, false, false
-	}
-	res, ok = r.judge(q, known, s, now)
-	return res, due, ok
-}
-
-// Known returns the record of a scope, without a fetch.
-func (r *Resolver) Known(ctx context.Context, s Scope) (rec Record, ok bool) {
-	known := r.cache.find(ctx, s.Key())
-	if known == nil || known.Empty() {
-		return Record{}, false
-	}
-	return known.Record, true
-}
-
-// Origins returns origins that the [Store] has, as its method of that name does. The store has an
-// origin soon after the first answer to a fetch.
-func (r *Resolver) Origins(ctx context.Context, contains, from string, limit int) (origins []string, next string, err error) {
-	return r.cache.store.Origins(ctx, contains, from, limit)
-}
-
-// Outages returns origins with a robots.txt that can't be fetched, the last that was tried
-// first. Only the last 50 are kept.
-func (r *Resolver) Outages() []Outage { return r.cache.outages.list(r.settings, time.Now()) }
-
-// Forbidden returns crawlers that are answered 401 or 403 for a robots.txt of which there is a copy, the last that
-// was fetched first. Only the last 50 are kept.
-func (r *Resolver) Forbidden() []Forbidden { return r.cache.outages.forbidden(r.settings, time.Now()) }
-
-// Cached returns the size of the compiled rules in memory.
-func (r *Resolver) Cached() memcache.Size { return r.cache.entries.Size() }
