@@ -29,6 +29,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -239,6 +240,10 @@ func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
 	r.Target.Path, r.whole = "/", true
 	return e.Decide(ctx, r)
 }
+
+// ErrHiddenDots is the error of [Engine.CheckPath]: the path has a dot segment next to an
+// encoded separator, as in /public/..%2Fprivate, which servers resolve differently.
+var ErrHiddenDots = errors.New("the path has a dot segment next to an encoded slash or backslash, which some servers resolve; send the path without it")
 
 // CheckPath reports a target with a path that must not be sent, since servers resolve it in
 // different ways: the error is ErrHiddenDots.

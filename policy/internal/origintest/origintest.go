@@ -195,4 +195,3 @@ func Slow(wait time.Duration, answer Answer) Answer {
 		}
 	}
 }
-
