@@ -56,24 +56,6 @@ func (d *durable) Save(_ context.Context, records map[string]Record) error {
 	return nil
 }
 
-// shift makes all records come from a clock that was ahead.
-func (d *durable) shift(by time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for key, row := range d.rows {
-		var rec Record
-		if err := json.Unmarshal(row, &rec); err != nil {
-			panic(err)
-		}
-		for _, s := range []*Snapshot{rec.Good, rec.Last} {
-			if s != nil {
-				s.Fetched = s.Fetched.Add(by)
-			}
-		}
-		d.rows[key], _ = json.Marshal(rec)
-	}
-}
-
 // fetched returns the record of one answer to the request for a robots.txt, as a store keeps it.
 func fetched(status int, body string) Record {
 	now := time.Now()
