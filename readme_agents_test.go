@@ -11,6 +11,7 @@ import (
 	"robotsgate/internal/gate"
 	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 )
 
 // TestAgentsExample decides by the list of docs/agents.md.
@@ -36,7 +37,7 @@ func TestAgentsExample(t *testing.T) {
 		{"browser", "GET", "https://pypi.org/", "deny not in the list"},
 		{"browser", "GET", "https://evil.invalid/", "deny not in the list"},
 	} {
-		target, err := policy.ParseURL(request.url)
+		target, err := canonical.ParseURL(request.url)
 		if err != nil {
 			t.Fatal(err)
 		}

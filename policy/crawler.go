@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"robotsgate/policy/glob"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
@@ -36,7 +36,7 @@ type Crawler struct {
 	// Package proxy sends its requests so, too. nil: they are sent as those of other crawlers.
 	Wrap func(http.RoundTripper) http.RoundTripper
 
-	configured bool // one of Crawlers.Known, set by New and Reconfigured; see Scope
+	configured bool // one of Crawlers.Known, set by New and Reconfigured; see [snapshot.Scope]
 }
 
 // DefaultCrawler returns the crawler with the defaults of every configured one. It stands for clients that match none,
@@ -145,11 +145,13 @@ func (c *Crawler) entry() string {
 	return c.Name
 }
 
-// TokenKey returns the key of the crawler with these product tokens, of which the first counts. It
-// is part of a [Slot]; an empty list is "*".
-func TokenKey(tokens []string) string {
-	if len(tokens) == 0 {
-		return "*"
+// slots returns the slots that are always there, for clients of each crawler with its configured tokens and without
+// any, and for tdmrep.json.
+func (c Crawlers) slots() (all []string) {
+	for _, k := range append(slices.Clone(c.Known), c.Default) {
+		if k != nil {
+			all = append(all, snapshot.Slot(k.entry(), k.Tokens), snapshot.Slot(k.entry(), nil))
+		}
 	}
-	return strings.ToLower(tokens[0])
+	return all
 }

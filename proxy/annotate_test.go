@@ -12,6 +12,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
+	"robotsgate/policy/snapshot"
 )
 
 // wantFields fails unless all that the gate has added can be read as structured
@@ -199,7 +200,7 @@ func BenchmarkAnnotate(b *testing.B) {
 	x := &exchange{Record: Record{ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", Head: Head{State: "complete", Bytes: 3500},
 		Tags: []robotstag.Rule{{Name: "max-snippet", Value: "20", Source: "meta", Scope: "robots"}, {Name: "noarchive", Source: "meta", Scope: "robots"}},
 		Decision: &policy.Decision{Allow: true, Reason: policy.ByRule, Token: "ExampleBot", URL: "https://www.example.com/robots.txt",
-			Robots: &policy.Resolution{State: policy.Fresh, Age: time.Minute, Snapshot: &policy.Snapshot{Status: 200, SHA256: strings.Repeat("ab", 32)}}},
+			Robots: &snapshot.Resolution{State: snapshot.Fresh, Age: time.Minute, Snapshot: &snapshot.Snapshot{Status: 200, SHA256: strings.Repeat("ab", 32)}}},
 	}}
 	h := http.Header{}
 	b.ReportAllocs()

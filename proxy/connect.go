@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/client"
@@ -51,7 +51,7 @@ func (t *tunnel) origin(scheme string) string {
 	if scheme == "https" {
 		return t.secure
 	}
-	target, err := policy.ParseTarget(scheme, t.authority, "/")
+	target, err := canonical.ParseTarget(scheme, t.authority, "/")
 	if err != nil {
 		return ""
 	}
@@ -67,7 +67,7 @@ func (t *tunnel) names(server string) bool {
 	case t.host:
 		return !strings.Contains(server, ":") // an address is no server name
 	}
-	target, err := policy.ParseTarget("https", server, "/")
+	target, err := canonical.ParseTarget("https", server, "/")
 	return err == nil && target.Hostname() == t.host
 }
 
@@ -76,7 +76,7 @@ func (t *tunnel) names(server string) bool {
 // one decision for the whole host.
 func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	s := p.settings.Load()
-	target, err := policy.ParseTarget("https", r.RequestURI, "/")
+	target, err := canonical.ParseTarget("https", r.RequestURI, "/")
 	if _, port, perr := net.SplitHostPort(r.RequestURI); err == nil && (perr != nil || port == "") {
 		err = errors.New("CONNECT needs a host and a port")
 	}
@@ -93,7 +93,7 @@ type opening struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	s      *Settings
-	target policy.Target
+	target canonical.Target
 	port   string // of tunnel
 }
 
@@ -180,7 +180,7 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 	p.tunnels.Deliver(t)
 }
 
-func newTunnel(target policy.Target) *tunnel {
+func newTunnel(target canonical.Target) *tunnel {
 	t := &tunnel{authority: target.Address(), secure: target.Origin()}
 	t.host, _, _ = net.SplitHostPort(t.authority)
 	return t
@@ -216,7 +216,7 @@ func (p *Proxy) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error
 	if name == "" {
 		name, _, _ = net.SplitHostPort(hello.Conn.LocalAddr().String())
 	}
-	target, err := policy.ParseTarget("https", bracketed(name), "/")
+	target, err := canonical.ParseTarget("https", bracketed(name), "/")
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +235,7 @@ func (p *Proxy) newTunnelExchange(o *opening) *exchange {
 	target := o.target
 	if strings.HasSuffix(target.Address(), ":80") && o.port == "" {
 		// Some clients open a tunnel for http as well; the origin in it is another.
-		target, _ = policy.ParseTarget("http", o.r.RequestURI, "/") // read once already
+		target, _ = canonical.ParseTarget("http", o.r.RequestURI, "/") // read once already
 	}
 	x := p.newExchange(o.w, o.r, o.s)
 	x.target, x.Tunnel, x.Origin = target, true, target.Origin()

@@ -73,7 +73,7 @@ func TestShortages(t *testing.T) {
 				short.Store(true)
 				resp, body := v.get(t, "/a")
 				wantShortage(t, resp, body, k.what)
-				if outages := w.gate.settings.Load().Engine.Outages(); len(outages) > 0 {
+				if outages := w.gate.settings.Load().Engine.Snapshots().Outages(); len(outages) > 0 {
 					t.Errorf("an outage: %+v", outages)
 				}
 				short.Store(false)

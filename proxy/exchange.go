@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy/internal/memory"
 )
@@ -27,7 +28,7 @@ type exchange struct {
 
 	settings      *Settings         // in force when the request arrived
 	transport     http.RoundTripper // of the crawler; nil: settings.Upstream
-	target        policy.Target
+	target        canonical.Target
 	decision      policy.Decision // what Record.Decision points to, once it is made
 	turn          *pace.Turn      // of a request that is sent; nil: there is no pace, or the origin has answered
 	out           *recorder
@@ -52,7 +53,7 @@ func exchangeOf(r *http.Request) *exchange { return r.Context().Value(exchangeKe
 
 // serve carries one request through the pipeline, and passes its record to Done. The request
 // goes to target, unless refused is the answer already.
-func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, target policy.Target, refused *problem) {
+func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, target canonical.Target, refused *problem) {
 	x := p.newExchange(w, r, s)
 	x.out.closeAfter = ambiguousFraming(r)
 	defer p.finish(x, r)

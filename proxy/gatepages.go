@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"robotsgate/internal/escape"
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 )
 
 // ownName is the gate's host name for its clients: no other host can have a name under .invalid
@@ -129,8 +129,8 @@ func (p *Proxy) ownAddress(r *http.Request) string {
 		return address
 	}
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789.-_:[]"
-	if t, err := policy.ParseTarget("http", r.Host, "/"); err == nil && t.Hostname() != ownName {
-		if _, port := policy.SplitPort(r.Host); port != "" && strings.Trim(t.Address(), letters) == "" {
+	if t, err := canonical.ParseTarget("http", r.Host, "/"); err == nil && t.Hostname() != ownName {
+		if _, port := canonical.SplitPort(r.Host); port != "" && strings.Trim(t.Address(), letters) == "" {
 			return t.Address()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 )
 
 // wantProhibited fails unless a destination was refused by the guard, with no
@@ -114,8 +115,8 @@ func TestRobotsRedirectInward(t *testing.T) {
 	}
 }
 
-func mustTarget(t *testing.T, url string) policy.Target {
-	target, err := policy.ParseURL(url)
+func mustTarget(t *testing.T, url string) canonical.Target {
+	target, err := canonical.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/client"
 )
 
@@ -118,7 +119,7 @@ func (x *exchange) paceRequest(r *http.Request) pace.Request {
 	d := x.Decision
 	ask := pace.Request{
 		Origin: x.target.Origin(), Crawler: x.Crawler, Token: d.Token, LongestDelay: longestDelay(d),
-		Fetched:     d.Robots != nil && d.Robots.From == policy.Fetched,
+		Fetched:     d.Robots != nil && d.Robots.From == snapshot.Fetched,
 		Subresource: !slices.Contains(notSubresources, r.Header.Get("Sec-Fetch-Dest")),
 	}
 	if seconds, _, ok := d.Group.CrawlDelay(); ok {

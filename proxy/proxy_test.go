@@ -18,6 +18,7 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/body"
 )
 
@@ -39,7 +40,7 @@ func TestRefusesWhatRobotsDisallows(t *testing.T) {
 		wantHeader(t, resp, "Cache-Control", "no-store")
 		wantHeader(t, resp, "Content-Length", fmt.Sprint(len(body)))
 		wantHeader(t, resp, headerDecision, `deny;reason=rule;token="ExampleBot";group="*";line=2;rule="Disallow: /private/"`)
-		wantHeader(t, resp, headerSource, `"`+origin+`/robots.txt";status=200;state=fresh;age=0;sha256="`+policy.Digest(exampleRobots)+`"`)
+		wantHeader(t, resp, headerSource, `"`+origin+`/robots.txt";status=200;state=fresh;age=0;sha256="`+snapshot.Digest(exampleRobots)+`"`)
 		wantHeader(t, resp, headerDelay, "2.5;line=4")
 		wantHeader(t, resp, proxyStatus, `robotsgate;error=http_request_denied;details="robots.txt line 2: Disallow: /private/"`)
 		var doc struct {

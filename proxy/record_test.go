@@ -10,6 +10,7 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
+	"robotsgate/policy/snapshot"
 )
 
 // TestRefused: the record of a request names the kind of its refusal, and the cause.
@@ -75,4 +76,4 @@ func (tooLatePacer) Wait(context.Context, pace.Request) (*pace.Turn, error) {
 // An exhausted upstream has no resources left.
 type exhausted struct{ Upstream }
 
-func (exhausted) RoundTrip(*http.Request) (*http.Response, error) { return nil, policy.ErrExhausted }
+func (exhausted) RoundTrip(*http.Request) (*http.Response, error) { return nil, snapshot.ErrExhausted }

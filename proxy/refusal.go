@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/origin"
 )
@@ -93,20 +94,20 @@ func failure(x *exchange, err error) *problem {
 	case x.out.upload != nil && x.out.upload.Err() != nil:
 		p.status, p.title, p.fault, p.closeAfter = http.StatusBadRequest, "The request did not come to its end", "http_request_error", x.out.http1
 		p.detail = "The request's body was not understood: " + innermost(x.out.upload.Err()) + "."
-	case errors.Is(err, policy.ErrProhibited):
+	case errors.Is(err, snapshot.ErrProhibited):
 		x.Decision = nil // no decision applies to a prohibited destination
 		why := innermost(err)
 		return &problem{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why, refused: ByGuard,
 			detail: strings.TrimSuffix("This gate does not connect there: "+why+". "+origin.Advice(err), " ")}
-	case errors.Is(err, policy.ErrUnsigned):
+	case errors.Is(err, snapshot.ErrUnsigned):
 		p.status, p.title, p.fault = http.StatusInternalServerError, "The request could not be signed", "proxy_internal_error"
 		p.detail = "The requests of this crawler are signed, and no signature could be made for this one, so it was not sent: " + innermost(err) + "."
 	case errors.Is(err, policy.ErrHiddenDots):
 		p = badRequest(err)
-	case errors.Is(err, policy.ErrBusy):
+	case errors.Is(err, snapshot.ErrBusy):
 		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second, ByLimit
 		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's. Try again."
-	case errors.Is(err, policy.ErrExhausted):
+	case errors.Is(err, snapshot.ErrExhausted):
 		s := cmp.Or(origin.ShortageIn(err), &origin.Shortage{What: "resources", Remedy: "find out more in its log"})
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "out-of-resources", "The gate is out of "+s.What, "proxy_internal_error", 2*time.Second
 		p.refused = ByLimit
@@ -118,10 +119,10 @@ func failure(x *exchange, err error) *problem {
 	case errors.Is(err, memory.ErrLimit):
 		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "too-many-requests", "Too many requests in progress", "proxy_internal_response", time.Second, ByLimit
 		p.detail = "This client's requests in progress take as much of the gate's memory as they may. Try again when some have ended."
-	case errors.Is(err, policy.ErrParent):
+	case errors.Is(err, snapshot.ErrParent):
 		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
 		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check egress.proxy."
-	case errors.Is(err, policy.ErrNoHost), errors.As(err, &dns):
+	case errors.Is(err, snapshot.ErrNoHost), errors.As(err, &dns):
 		p.fault, p.detail = "dns_error", "The name "+x.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
 	case errors.Is(err, errInvalidResponse):
 		p.fault, p.detail = "http_protocol_error", "The origin's answer has a status or a field that it must not have."

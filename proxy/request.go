@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 )
 
 // serveOuter serves requests that clients send to the gate's own address.
@@ -24,7 +24,7 @@ func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 		p.serveOwn(w, r)
 	default:
 		// The URL names the destination, and Host is ignored (RFC 9112, 3.2.2).
-		target, err := policy.ParseURL(r.RequestURI)
+		target, err := canonical.ParseURL(r.RequestURI)
 		refused := checkRequest(r, err)
 		if refused == nil && target.Hostname() == ownName {
 			p.serveOwn(w, r)
@@ -46,17 +46,17 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 		p.serveInRedirected(w, r, t, scheme)
 		return
 	}
-	var target policy.Target
+	var target canonical.Target
 	var err error
 	absolute := !strings.HasPrefix(r.RequestURI, "/")
 	if absolute {
-		target, err = policy.ParseURL(r.RequestURI)
+		target, err = canonical.ParseURL(r.RequestURI)
 	} else {
 		host := r.Host
 		if !r.ProtoAtLeast(1, 1) {
 			host = cmp.Or(host, t.authority) // HTTP/1.0 need not send Host
 		}
-		target, err = policy.ParseTarget(scheme, host, r.RequestURI)
+		target, err = canonical.ParseTarget(scheme, host, r.RequestURI)
 	}
 	elsewhere := target.Origin() != t.origin(scheme)
 	refused := checkRequest(r, err)

@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"robotsgate/htmlmeta"
-	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
+	"robotsgate/policy/snapshot"
+	"robotsgate/policy/tagcache"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/memory"
@@ -123,7 +124,7 @@ func (p *Proxy) remember(x *exchange, r *http.Request, resp *http.Response, cont
 }
 
 // addRemembered adds the remembered rules that the response itself does not repeat.
-func (x *exchange) addRemembered(seen *policy.CachedTags) {
+func (x *exchange) addRemembered(seen *tagcache.Page) {
 	x.signals.seen = seen.Head
 	x.Head = Head{State: "remembered", Age: time.Since(seen.At), Cut: x.Head.Cut || seen.Tags.Truncated}
 	for _, rule := range seen.Tags.For(x.Decision.Tokens...) {
@@ -245,7 +246,7 @@ func (p *Proxy) robotsTxt(r *http.Request, x *exchange) *http.Response {
 	var body string
 	code := http.StatusOK
 	switch st.State {
-	case policy.Fresh, policy.Stale:
+	case snapshot.Fresh, snapshot.Stale:
 		body = st.File.Body()
 		charset := "utf-8" // the bytes are sent unchanged
 		if strings.HasPrefix(body, "\xff\xfe") || strings.HasPrefix(body, "\xfe\xff") {
@@ -256,7 +257,7 @@ func (p *Proxy) robotsTxt(r *http.Request, x *exchange) *http.Response {
 			h.Set("Last-Modified", st.Snapshot.Modified)
 		}
 		h.Set("Age", strconv.FormatInt(int64(st.Age/time.Second), 10))
-	case policy.Unavailable:
+	case snapshot.Unavailable:
 		if code = st.Snapshot.Status; code < 400 {
 			code = http.StatusNotFound // too many redirects count as no robots.txt
 		}

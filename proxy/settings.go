@@ -11,6 +11,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/tagcache"
 )
 
 // Options are the parts and settings of a Proxy. Only Settings.Engine, Settings.Upstream
@@ -26,7 +27,7 @@ type Options struct {
 	// there is no page to download it from.
 	Bundle func() []byte
 
-	Remembered *policy.TagCache // tags of pages seen before; nil: none are kept
+	Remembered *tagcache.Cache // tags of pages seen before; nil: none are kept
 	Limits     Limits
 	// Silence is how long an origin may send nothing in the middle of a response, or a
 	// client may read nothing of it; 0: 15 minutes, as in Squid. A shorter time would cut

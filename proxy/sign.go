@@ -8,7 +8,7 @@ import (
 	"net/http/httptrace"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/sign"
 )
 
@@ -40,7 +40,7 @@ type AskedOrigins struct{ memory sign.Memory }
 // Transport returns a RoundTripper that sends requests with next, in general an [Upstream], and signs them. It is for
 // [policy.Crawler].Wrap. Each attempt to send a request has a signature of its own, made when there is a connection.
 // The fields of signatures that a client has sent are removed, also where requests are not signed. The error is
-// [policy.ErrUnsigned] if no signature can be made: then nothing is sent.
+// [snapshot.ErrUnsigned] if no signature can be made: then nothing is sent.
 //
 // next must call the GotConn of the httptrace.ClientTrace in the request's context before each attempt, as http.Transport does.
 func (s Signing) Transport(next http.RoundTripper) http.RoundTripper {
@@ -89,7 +89,7 @@ func (t *signingTransport) sendSigned(r *http.Request) (*http.Response, error) {
 	s.Header = withoutSignatures(r.Header)
 	resp, err := t.next.RoundTrip(s.Request)
 	if s.err == nil && err == nil && !s.signed {
-		s.err = fmt.Errorf("%w: %w", policy.ErrUnsigned, errNoConnection)
+		s.err = fmt.Errorf("%w: %w", snapshot.ErrUnsigned, errNoConnection)
 	}
 	if s.err != nil {
 		if resp != nil {
@@ -136,7 +136,7 @@ func (s *signedRequest) setFields(created time.Time) error {
 	}
 	f, err := s.signer.Sign(s.Host, s.Method, path, created, &nonce)
 	if err != nil {
-		return fmt.Errorf("%w: %w", policy.ErrUnsigned, err)
+		return fmt.Errorf("%w: %w", snapshot.ErrUnsigned, err)
 	}
 	values := [...]string{f.Agent, f.Input, f.Signature}
 	s.Header["Signature-Agent"], s.Header["Signature-Input"], s.Header["Signature"] = values[0:1:1], values[1:2:2], values[2:3:3]

@@ -20,7 +20,9 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/snapshot"
 )
 
 // A request that is sent again, since a kept connection has been closed, has a signature of its own each time.
@@ -243,7 +245,7 @@ func TestSignedRobots(t *testing.T) {
 			},
 		})
 		refresh := func(agent string) {
-			target, err := policy.ParseURL(w.https + "/")
+			target, err := canonical.ParseURL(w.https + "/")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -450,7 +452,7 @@ func TestSignedByAnotherTransport(t *testing.T) {
 		return &http.Response{StatusCode: 200, Body: http.NoBody, Request: r}, nil
 	}))
 	r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://a.example/", nil)
-	if resp, err := silent.RoundTrip(r); !errors.Is(err, policy.ErrUnsigned) {
+	if resp, err := silent.RoundTrip(r); !errors.Is(err, snapshot.ErrUnsigned) {
 		t.Errorf("got %v, %v", resp, err)
 	}
 }

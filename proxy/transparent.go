@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/netconn"
 )
@@ -116,7 +116,7 @@ func (p *Proxy) redirectedTLS(c *client.Conn, conn net.Conn, port string) {
 		p.refuseRedirected(c, NoName)
 		return
 	}
-	target, err := policy.ParseTarget("https", hello.ServerName+":"+port, "/")
+	target, err := canonical.ParseTarget("https", hello.ServerName+":"+port, "/")
 	if _, aerr := netip.ParseAddr(target.Hostname()); err != nil || aerr == nil { // an address is no server name (RFC 6066, 3)
 		p.refuseRedirected(c, BadName)
 		return
@@ -227,9 +227,9 @@ func (p *Proxy) serveInRedirected(w http.ResponseWriter, r *http.Request, t *tun
 	p.serve(w, r, p.settings.Load(), target, refused)
 }
 
-func redirectedTarget(r *http.Request, t *tunnel, scheme string) (policy.Target, *problem) {
+func redirectedTarget(r *http.Request, t *tunnel, scheme string) (canonical.Target, *problem) {
 	if !strings.HasPrefix(r.RequestURI, "/") {
-		return policy.Target{}, checkRequest(r, errors.New("the request is one for a proxy, and its connection was redirected to the gate; "+
+		return canonical.Target{}, checkRequest(r, errors.New("the request is one for a proxy, and its connection was redirected to the gate; "+
 			"give the client the gate's own address as its proxy, or none"))
 	}
 	host := r.Host
@@ -237,10 +237,10 @@ func redirectedTarget(r *http.Request, t *tunnel, scheme string) (policy.Target,
 		host = cmp.Or(host, t.authority) // HTTP/1.0 need not send Host, and TLS has named it
 	}
 	if host == "" {
-		return policy.Target{}, checkRequest(r, errors.New("it has no Host, so it does not say which origin it is for"))
+		return canonical.Target{}, checkRequest(r, errors.New("it has no Host, so it does not say which origin it is for"))
 	}
-	name, port := policy.SplitPort(host)
-	target, err := policy.ParseTarget(scheme, name+":"+cmp.Or(port, t.port), r.RequestURI)
+	name, port := canonical.SplitPort(host)
+	target, err := canonical.ParseTarget(scheme, name+":"+cmp.Or(port, t.port), r.RequestURI)
 	if refused := checkRequest(r, err); refused != nil {
 		return target, refused
 	}

@@ -23,11 +23,11 @@ import (
 // context. It must leave the Body of a 101 response an [io.ReadWriteCloser].
 type Upstream interface {
 	// RoundTrip sends a request to its origin. Package policy names the errors that matter for a
-	// decision, such as [policy.ErrProhibited]. 1xx responses are passed to the
+	// decision, such as [snapshot.ErrProhibited]. 1xx responses are passed to the
 	// [net/http/httptrace.ClientTrace] in the request's context. Its GotConn is called before each
 	// attempt to send the request, which is sent with the header as GotConn leaves it.
 	http.RoundTripper
-	// Check returns an error that is [policy.ErrProhibited] if a destination is forbidden,
+	// Check returns an error that is [snapshot.ErrProhibited] if a destination is forbidden,
 	// as far as that is known without a lookup of its name. It is called before the decision.
 	Check(host, port string) error
 	// CheckLists is Check by the lists of hosts and ports alone.

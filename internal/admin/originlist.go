@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/snapshot"
 )
 
 // maxOrigins is about how many origins a page of the list has.
@@ -24,13 +25,13 @@ type originList struct {
 
 type originRow struct {
 	Origin string
-	Answer *policy.Snapshot // the last; nil: it is not kept any more
+	Answer *snapshot.Snapshot // the last; nil: it is not kept any more
 }
 
 // originList serves a page of the origins that have a text in their name.
 func (a *admin) originList(w http.ResponseWriter, r *http.Request) {
 	v := originList{Search: searchText(r.URL.Query().Get("search")), From: r.URL.Query().Get("from"), Now: time.Now()}
-	origins, next, err := a.Engine.Origins(r.Context(), v.Search, v.From, maxOrigins)
+	origins, next, err := a.Engine.Snapshots().Origins(r.Context(), v.Search, v.From, maxOrigins)
 	if err != nil {
 		fail(w, http.StatusBadGateway, err.Error())
 		return
@@ -46,19 +47,19 @@ func (a *admin) originList(w http.ResponseWriter, r *http.Request) {
 // origin, and a host name with other letters than those of ASCII for its name in DNS.
 func searchText(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
-	if t, err := policy.ReadURL(s); err == nil {
+	if t, err := canonical.ReadURL(s); err == nil {
 		return t.Origin()
 	}
-	if t, err := policy.ParseURL("http://" + s); err == nil && strings.Contains(t.Host, "xn--") {
+	if t, err := canonical.ParseURL("http://" + s); err == nil && strings.Contains(t.Host, "xn--") {
 		return t.Host
 	}
 	return s
 }
 
 // lastAnswer returns the last answer of an origin, to whichever client; nil if there is none.
-func (a *admin) lastAnswer(ctx context.Context, origin string) (last *policy.Snapshot) {
+func (a *admin) lastAnswer(ctx context.Context, origin string) (last *snapshot.Snapshot) {
 	for _, crawlers := range []bool{false, true} {
-		rec, _ := a.Engine.Known(ctx, policy.Scope{Origin: origin, Crawlers: crawlers})
+		rec, _ := a.Engine.Snapshots().Known(ctx, snapshot.Scope{Origin: origin, Crawlers: crawlers})
 		for s := range rec.Answers() {
 			if last == nil || s.Fetched.After(last.Fetched) {
 				last = s

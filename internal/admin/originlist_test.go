@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html"
 
 	"robotsgate/internal/store"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // links returns the targets of the links in a page's main part.
@@ -37,13 +37,13 @@ func TestOriginList(t *testing.T) {
 		h := listener(t, &origin{status: 200, store: kept})
 		has(t, see(t, h, "/origins"), "Origins with a known robots.txt", "None.")
 		const more = 7
-		answer := &policy.Snapshot{Status: 200, Fetched: time.Now()}
+		answer := &snapshot.Snapshot{Status: 200, Fetched: time.Now()}
 		for i := range maxOrigins + more {
-			scope := policy.Scope{Origin: fmt.Sprintf("http://h%02d.example", i), Crawlers: i%2 == 0}
-			save(t, kept, scope, policy.Record{Good: answer, Last: answer})
+			scope := snapshot.Scope{Origin: fmt.Sprintf("http://h%02d.example", i), Crawlers: i%2 == 0}
+			save(t, kept, scope, snapshot.Record{Good: answer, Last: answer})
 		}
-		failed := &policy.Snapshot{Error: "no <answer>", Fetched: time.Now().Add(-time.Hour)}
-		save(t, kept, policy.Scope{Origin: "https://xn--bcher-kva.example"}, policy.Record{Bound: map[string]*policy.Snapshot{"bot": failed}})
+		failed := &snapshot.Snapshot{Error: "no <answer>", Fetched: time.Now().Add(-time.Hour)}
+		save(t, kept, snapshot.Scope{Origin: "https://xn--bcher-kva.example"}, snapshot.Record{Bound: map[string]*snapshot.Snapshot{"bot": failed}})
 
 		first := see(t, h, "/origins")
 		has(t, first, "http://h00.example status 200, just now http://h01.example status 200, just now")
@@ -74,15 +74,15 @@ func TestOriginList(t *testing.T) {
 	})
 }
 
-func save(t *testing.T, s policy.Store, scope policy.Scope, r policy.Record) {
+func save(t *testing.T, s snapshot.Store, scope snapshot.Scope, r snapshot.Record) {
 	t.Helper()
-	if err := s.Save(t.Context(), map[string]policy.Record{scope.Key(): r}); err != nil {
+	if err := s.Save(t.Context(), map[string]snapshot.Record{scope.Key(): r}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // partOf is a store with a list of several parts.
-type partOf struct{ policy.Store }
+type partOf struct{ snapshot.Store }
 
 func (partOf) Origins(context.Context, string, string, int) ([]string, string, error) {
 	return nil, "a&b", nil

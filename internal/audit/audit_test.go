@@ -20,7 +20,9 @@ import (
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/keyfile"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstag"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -44,8 +46,8 @@ func open(t testing.TB, o Options, out, logged io.Writer) *Log {
 
 // decided is a decision by a robots.txt of these rules.
 func decided(rules string, tokens ...string) *policy.Decision {
-	r := policy.Robots{MaxAge: time.Hour, MaxBytes: 1 << 20}
-	d := r.Judge(200, []byte(rules), policy.Target{Path: "/private/x"}, tokens)
+	r := policy.Robots{Settings: snapshot.Settings{MaxAge: time.Hour, MaxBytes: 1 << 20}}
+	d := r.Judge(200, []byte(rules), canonical.Target{Path: "/private/x"}, tokens)
 	d.URL = "http://a.example/robots.txt"
 	return &d
 }
@@ -95,7 +97,7 @@ func TestRecord(t *testing.T) {
 			if err := json.Unmarshal(recordsIn(out.Bytes())[0], &r); err != nil {
 				t.Fatal(err)
 			}
-			if d := test.x.Decision; d != nil && (r.Robots == nil || r.Robots.SHA256 != d.Robots.Snapshot.SHA256 || r.Robots.URL != d.URL || r.Robots.Status != 200 || r.Robots.State != policy.Fresh) {
+			if d := test.x.Decision; d != nil && (r.Robots == nil || r.Robots.SHA256 != d.Robots.Snapshot.SHA256 || r.Robots.URL != d.URL || r.Robots.Status != 200 || r.Robots.State != snapshot.Fresh) {
 				t.Errorf("robots: got %+v", r.Robots)
 			}
 			r.Robots, r.Place, r.Gate = nil, Place{}, ""

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
 )
 
@@ -73,7 +74,7 @@ func (s *Suggestions) Record(r *Record) {
 		s.Unknown++
 		return
 	}
-	target, err := policy.ParseURL(r.Origin + r.Path)
+	target, err := canonical.ParseURL(r.Origin + r.Path)
 	tunnel := r.Path == ""
 	if err != nil || target.Origin() != r.Origin || !tunnel && target.Path != r.Path || !tunnel && !nameable(r.Method) ||
 		len(r.Crawler) > maxCrawler || strings.Contains(r.Crawler, separator) {
@@ -114,7 +115,7 @@ func nameable(method string) bool {
 
 // methodsOf returns the methods seen for a pattern that covers a request; nil if there can be no such
 // pattern.
-func (s *Suggestions) methodsOf(of clientHost, target policy.Target, tunnel bool) *methodSet {
+func (s *Suggestions) methodsOf(of clientHost, target canonical.Target, tunnel bool) *methodSet {
 	patterns := s.seen[of]
 	pattern := ""
 	if _, all := patterns[""]; s.Depth > 0 && !tunnel && !all {
@@ -166,7 +167,7 @@ func newMethodSet(pattern string) *methodSet {
 }
 
 // permits reports whether an override for the paths of the pattern permits a request.
-func (m *methodSet) permits(t policy.Target) bool {
+func (m *methodSet) permits(t canonical.Target) bool {
 	_, permitted := policy.Overridden(m.covers, policy.Strict, policy.Request{Target: t, Crawler: &policy.Crawler{}}, time.Time{})
 	return permitted
 }
@@ -254,7 +255,7 @@ func (s *Suggestions) Permission() *Permission {
 	if s.selected != 1 || r == nil || r.Reason == policy.ByOverride || r.Redacted || !nameable(r.Method) && r.Path != "" {
 		return nil
 	}
-	target, err := policy.ParseURL(r.Origin + r.Path)
+	target, err := canonical.ParseURL(r.Origin + r.Path)
 	if err != nil || target.Origin() != r.Origin || r.Crawler == "" || len(r.Crawler) > maxCrawler {
 		return nil
 	}

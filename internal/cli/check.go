@@ -17,9 +17,10 @@ import (
 	"robotsgate/internal/demo"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -75,9 +76,9 @@ func (c *Check) Run(ctx context.Context, s console.Streams) error {
 }
 
 // explained returns the error of a decision about t, with what to do if the name does not resolve.
-func explained(t policy.Target, err error) error {
+func explained(t canonical.Target, err error) error {
 	switch {
-	case !errors.Is(err, policy.ErrNoHost):
+	case !errors.Is(err, snapshot.ErrNoHost):
 		return err
 	case demo.Has(t.Hostname()):
 		return fmt.Errorf("no robots.txt of %s can be fetched: the name exists only behind robotsgate demo. The status page of the demo explains decisions", t.Hostname())
@@ -89,17 +90,17 @@ func explained(t policy.Target, err error) error {
 const noHost = "file.invalid"
 
 // target parses a URL. With --robots a path is enough: only overrides need the host.
-func (c *Check) target(url string) (policy.Target, error) {
+func (c *Check) target(url string) (canonical.Target, error) {
 	if c.Robots == "" {
-		return policy.ReadURL(url)
+		return canonical.ReadURL(url)
 	}
 	if strings.HasPrefix(url, "/") {
-		return policy.Target{Scheme: "http", Host: noHost, Path: robotstxt.PathOf(url)}, nil
+		return canonical.Target{Scheme: "http", Host: noHost, Path: robotstxt.PathOf(url)}, nil
 	}
 	if !strings.Contains(url, "://") {
-		return policy.Target{}, errors.New("it is neither a URL nor a path: begin it with http://, https:// or /")
+		return canonical.Target{}, errors.New("it is neither a URL nor a path: begin it with http://, https:// or /")
 	}
-	t, err := policy.ReadURL(url)
+	t, err := canonical.ReadURL(url)
 	if err != nil {
 		return t, err
 	}
@@ -108,7 +109,7 @@ func (c *Check) target(url string) (policy.Target, error) {
 }
 
 // decider returns a function that decides by the file of --robots, or else as a gate does.
-func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(policy.Target) (policy.Decision, error), done func(), err error) {
+func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(canonical.Target) (policy.Decision, error), done func(), err error) {
 	cfg, err := c.load()
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +125,7 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(pol
 		}
 		rules, exceptions := cfg.Robots.Robots, cfg.Overrides
 		reserved := gate.EngineConfig(cfg, nil, nil, nil, nil).Usage
-		return func(t policy.Target) (policy.Decision, error) {
+		return func(t canonical.Target) (policy.Decision, error) {
 			left := ""
 			if t.Host != noHost {
 				ask := policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent}
@@ -144,13 +145,13 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(pol
 	if err != nil {
 		return nil, nil, err
 	}
-	of := gate.EngineConfig(cfg, upstream, store.NewMemory(64<<20), slog.New(slog.DiscardHandler), nil)
+	of := gate.EngineConfig(cfg, upstream, nil, slog.New(slog.DiscardHandler), nil)
 	of.Agent = gate.UserAgent(version())
 	engine, err := policy.New(of)
 	if err != nil {
 		return nil, nil, err
 	}
-	return func(t policy.Target) (policy.Decision, error) {
+	return func(t canonical.Target) (policy.Decision, error) {
 			return engine.Decide(ctx, policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent})
 		}, func() {
 			engine.Close()
@@ -220,7 +221,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return data, err
 }
 
-func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decision) error {
+func (c *Check) print(w io.Writer, url string, t canonical.Target, d *policy.Decision) error {
 	e := d.Explain(url)
 	e.Lost = d.Lost(t)
 	if c.JSON {
@@ -335,7 +336,7 @@ func checkLine(rules *policy.Robots, strict bool, line []byte) (any, error) {
 			tokens = []string{token}
 		}
 	}
-	t := policy.Target{Path: robotstxt.PathOf(*q.URL)}
+	t := canonical.Target{Path: robotstxt.PathOf(*q.URL)}
 	d := rules.Judge(status, body, t, tokens)
 	a := checkAnswer{Allowed: d.Allow, Reason: d.Reason, Group: d.Group.Name(), Token: d.Token}
 	if d.Reason == policy.ByRule {

@@ -27,6 +27,8 @@ import (
 	"robotsgate/internal/keyfile"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -114,7 +116,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	case 8:
 		rec.WriteHeader(401)
 	case 9:
-		rec.Header().Set("ETag", `"`+policy.Digest(body)[:8]+`"`)
+		rec.Header().Set("ETag", `"`+snapshot.Digest(body)[:8]+`"`)
 		if r.Header.Get("If-None-Match") == rec.Header().Get("ETag") {
 			rec.WriteHeader(304)
 			break
@@ -194,7 +196,7 @@ func (d *day) request(engine *policy.Engine, digest string, at ...int) {
 		host = at[0]
 	}
 	d.mu.Unlock()
-	target, err := policy.ParseURL(fmt.Sprintf("http://%d.example%s", host, path))
+	target, err := canonical.ParseURL(fmt.Sprintf("http://%d.example%s", host, path))
 	if err != nil {
 		d.t.Error(err)
 		return
@@ -267,7 +269,7 @@ func (d *day) live() {
 			burst.Go(func() { d.request(d.engine, d.digest) })
 		}
 		if again {
-			origin, err := policy.ParseURL(fmt.Sprintf("http://%d.example/", host))
+			origin, err := canonical.ParseURL(fmt.Sprintf("http://%d.example/", host))
 			if err != nil {
 				d.t.Fatal(err)
 			}

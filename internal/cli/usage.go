@@ -14,6 +14,7 @@ import (
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/usage"
@@ -273,7 +274,7 @@ func usageLineOf(rules *policy.Robots, line []byte) (any, error) {
 		body = []byte(*q.Robots)
 	}
 	if body != nil {
-		r.decision = rules.Judge(http.StatusOK, body, policy.Target{Path: r.path}, r.tokens)
+		r.decision = rules.Judge(http.StatusOK, body, canonical.Target{Path: r.path}, r.tokens)
 	}
 	page := q.HTMLB64
 	if len(page) == 0 && q.HTML != nil {

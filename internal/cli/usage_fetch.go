@@ -9,15 +9,15 @@ import (
 	"robotsgate/htmlmeta"
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/proxy"
 )
 
 // fetched asks the origin for its robots.txt and its tdmrep.json and, if the crawler may fetch it, for
 // the page.
 func (u *Usage) fetched(ctx context.Context, s console.Streams, cfg *gate.Config, crawler *policy.Crawler) (r usageReading, err error) {
-	target, err := policy.ReadURL(u.URL)
+	target, err := canonical.ReadURL(u.URL)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", u.URL, err)
 	}
@@ -26,7 +26,7 @@ func (u *Usage) fetched(ctx context.Context, s console.Streams, cfg *gate.Config
 		return r, err
 	}
 	defer upstream.Close()
-	c := gate.EngineConfig(cfg, upstream, store.NewMemory(64<<20), slog.New(slog.DiscardHandler), nil)
+	c := gate.EngineConfig(cfg, upstream, nil, slog.New(slog.DiscardHandler), nil)
 	c.Agent, c.Usage = gate.UserAgent(version()), policy.Usage{TDMRep: true}
 	engine, err := policy.New(c)
 	if err != nil {
@@ -63,7 +63,7 @@ func (u *Usage) fetched(ctx context.Context, s console.Streams, cfg *gate.Config
 }
 
 // fetchPage requests the page, and reads its head.
-func (u *Usage) fetchPage(ctx context.Context, upstream *proxy.Transport, target policy.Target, cfg *gate.Config, r *usageReading) error {
+func (u *Usage) fetchPage(ctx context.Context, upstream *proxy.Transport, target canonical.Target, cfg *gate.Config, r *usageReading) error {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Egress.ResponseHeaderTimeout+cfg.Tags.HeadTimeout)
 	defer cancel()
 	// An empty value keeps net/http from adding its own.

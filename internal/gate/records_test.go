@@ -23,7 +23,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/requestlog"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // serveGate runs a gate until the returned function is called. It logs all requests to log, and to the file of the audit
@@ -130,7 +130,7 @@ func TestJunkURLs(t *testing.T) {
 	digests := map[string]bool{}
 	for i := range n {
 		url := fmt.Sprintf("http://a.test/%s%d", strings.Repeat("x", 60_000), i)
-		digests[policy.Digest(url)] = true
+		digests[snapshot.Digest(url)] = true
 		if got := send(t, g, "GET "+url+" HTTP/1.1\r\nHost: a.test"); got != http.StatusRequestURITooLong {
 			t.Fatalf("got the status %d", got)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -81,7 +82,7 @@ func TestTop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := New()
 		override := &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: "the contract has ended"}
-		unreachable := &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: "http://c.example/robots.txt", Robots: &policy.Resolution{Snapshot: &policy.Snapshot{}}}
+		unreachable := &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: "http://c.example/robots.txt", Robots: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{}}}
 		long := "/" + strings.Repeat("ä", 200)
 		for n, x := range []*proxy.Record{
 			ended("https://d.example/private/", denied(9, long, true)),

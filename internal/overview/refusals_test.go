@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -32,7 +32,7 @@ func TestRefusals(t *testing.T) {
 	if second.ID != "id1004" || second.Kind != "guard" || !second.Cut || second.Reported || got[Latest-1].ID != "id986" {
 		t.Errorf("got %.500v", got)
 	}
-	if want := policy.Digest("http://a.example/" + long); second.Digest != want || got[0].Digest != "" {
+	if want := snapshot.Digest("http://a.example/" + long); second.Digest != want || got[0].Digest != "" {
 		t.Errorf("got the digests %q and %q, want %s for the URL that is cut", second.Digest, got[0].Digest, want)
 	}
 	if n := len(second.URL) + len(second.Method) + len(second.Crawler) + len(second.Why); n > 4*maxText {

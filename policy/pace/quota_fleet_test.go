@@ -31,7 +31,7 @@ func inFleet(t *testing.T, id string, store *gatetest.RedisServer) (*pace.Pacer,
 	}
 	p := pace.New(pace.Config{MaxQueue: 10}, f.Clock())
 	pace.WithQuota(p)
-	f.Start(engine, p.Recent)
+	f.Start(engine.Snapshots(), p.Recent)
 	t.Cleanup(func() {
 		p.Close()
 		engine.Close()

@@ -72,7 +72,7 @@ const perDial = 2
 
 // dial opens a connection to an origin within the bound, and counts it until it is closed.
 // When descriptors have run out it closes idle connections and tries once more.
-// It fails with policy.ErrExhausted if the error says nothing about the origin.
+// It fails with snapshot.ErrExhausted if the error says nothing about the origin.
 func (d *Descriptors) dial(open func() (net.Conn, error)) (net.Conn, error) {
 	if !d.take(perDial) {
 		return nil, d.fail(errAllInUse)

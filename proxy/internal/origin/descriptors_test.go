@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 func newDescriptors(limit int, log *slog.Logger) *Descriptors {
@@ -162,7 +162,7 @@ func TestShortageWarning(t *testing.T) {
 		var text bytes.Buffer
 		d := newDescriptors(300, slog.New(slog.NewTextHandler(&text, nil)))
 		for range 5 {
-			if err := d.fail(errAllInUse); !errors.Is(err, policy.ErrExhausted) {
+			if err := d.fail(errAllInUse); !errors.Is(err, snapshot.ErrExhausted) {
 				t.Fatal(err)
 			}
 		}

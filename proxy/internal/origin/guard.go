@@ -14,20 +14,20 @@ import (
 
 	"code.dny.dev/ssrf"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // A prohibited error says why the egress rules forbid a destination.
 type prohibited struct{ why, advice string }
 
 func (p *prohibited) Error() string        { return p.why }
-func (p *prohibited) Is(target error) bool { return target == policy.ErrProhibited }
+func (p *prohibited) Is(target error) bool { return target == snapshot.ErrProhibited }
 
 func prohibit(format string, args ...any) error {
 	return &prohibited{why: fmt.Sprintf(format, args...)}
 }
 
-// Advice returns what to do about an error that is a policy.ErrProhibited, "" if that is not known.
+// Advice returns what to do about an error that is a snapshot.ErrProhibited, "" if that is not known.
 func Advice(err error) string {
 	if p, ok := errors.AsType[*prohibited](err); ok {
 		return p.advice

@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
@@ -132,7 +132,7 @@ func (t *http1Client) exchange(ctx context.Context, c *http1Conn, req *http.Requ
 
 // connect opens a connection to an origin. It fails with a *speaksHTTP2 if the origin prefers HTTP/2.
 func (u *Transport) connect(ctx context.Context, key originKey) (net.Conn, error) {
-	address := policy.Target{Scheme: "http", Host: key.host}
+	address := canonical.Target{Scheme: "http", Host: key.host}
 	if !key.secure {
 		conn, err := u.dialOrigin(ctx, address.Address())
 		if err != nil {

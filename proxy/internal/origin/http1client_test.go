@@ -20,7 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // A lineOrigin is an origin that a test writes line by line. It counts its connections.
@@ -634,7 +634,7 @@ func TestGuardBeforeHTTP1(t *testing.T) {
 	if u.http1 == nil {
 		t.Fatal("there is no http1Client")
 	}
-	if _, err := u.RoundTrip(request(t, http.MethodGet, o.host)); !errors.Is(err, policy.ErrProhibited) {
+	if _, err := u.RoundTrip(request(t, http.MethodGet, o.host)); !errors.Is(err, snapshot.ErrProhibited) {
 		t.Errorf("got %v", err)
 	}
 	if got := o.conns.Load(); got != 0 {

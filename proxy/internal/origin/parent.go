@@ -17,7 +17,7 @@ import (
 
 	socks "golang.org/x/net/proxy"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/memory"
 )
 
@@ -118,7 +118,7 @@ func (u *Transport) checkLogin(answer *http.Response) error {
 	if answer.StatusCode != http.StatusProxyAuthRequired || !answersRequests(u.parent) {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", policy.ErrParent, fmt.Errorf("it answered %s: the login in egress.proxy is missing or wrong", statusText(answer.StatusCode)))
+	return fmt.Errorf("%w: %w", snapshot.ErrParent, fmt.Errorf("it answered %s: the login in egress.proxy is missing or wrong", statusText(answer.StatusCode)))
 }
 
 // statusText returns a status with its reason phrase from RFC 9110.
@@ -137,7 +137,7 @@ var (
 func parentError(err error) error {
 	for _, known := range []error{
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
-		policy.ErrParent, policy.ErrProhibited, policy.ErrExhausted, memory.ErrLimit, errAttempts, errLongAnswer, errNoTunnel,
+		snapshot.ErrParent, snapshot.ErrProhibited, snapshot.ErrExhausted, memory.ErrLimit, errAttempts, errLongAnswer, errNoTunnel,
 	} {
 		if errors.Is(err, known) {
 			return err

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // errAllInUse is the error when all descriptors for connections to origins are in use. It is
@@ -57,20 +57,20 @@ func toIPv4(err error) bool {
 func exhausted(err error) bool { return ShortageIn(err) != nil }
 
 // fail counts a connection that could not be opened or accepted, writes a warning at most once a minute,
-// and returns the error as a policy.ErrExhausted.
+// and returns the error as a snapshot.ErrExhausted.
 func (d *Descriptors) fail(err error) error {
 	d.failures.Add(1)
 	if times := d.warned.Add(); times > 0 && d.Log != nil {
 		s := ShortageIn(err)
 		d.Log.Warn("the gate is out of "+s.What+", and answers 503 where it needs more: "+s.Remedy, "times", times, "limit", d.Limit, "error", err)
 	}
-	return fmt.Errorf("%w: %w", policy.ErrExhausted, err)
+	return fmt.Errorf("%w: %w", snapshot.ErrExhausted, err)
 }
 
 // mark is fail for an error that a shortage caused and that is not marked yet. It returns other errors
 // unchanged.
 func (d *Descriptors) mark(err error) error {
-	if err == nil || errors.Is(err, policy.ErrExhausted) || !exhausted(err) {
+	if err == nil || errors.Is(err, snapshot.ErrExhausted) || !exhausted(err) {
 		return err
 	}
 	return d.fail(err)

@@ -24,8 +24,8 @@ import (
 	"net/url"
 	"time"
 
-	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/snapshot"
 )
 
 // Config says what a Transport may connect to, and how. The fields are those of proxy.Egress.
@@ -100,7 +100,7 @@ func New(c Config, d *Descriptors) (*Transport, error) {
 	return u, nil
 }
 
-// RoundTrip sends a request to its origin. The error is a policy.ErrProhibited if the egress rules forbid the
+// RoundTrip sends a request to its origin. The error is a snapshot.ErrProhibited if the egress rules forbid the
 // destination. Memory is taken from the memory.Reservation in the request's context. 1xx responses are passed to the
 // httptrace.ClientTrace there. Its GotConn is called before each attempt to send the request, in the goroutine of the
 // caller: it may change the values of the header, or close the connection so that nothing is sent.
@@ -131,7 +131,7 @@ func (u *Transport) permits(host, port string) error {
 		return v.err
 	}
 	err := u.descriptors.lookup(func() error { return u.guard.resolved(host, port) })
-	if !errors.Is(err, policy.ErrExhausted) { // which says nothing about the name
+	if !errors.Is(err, snapshot.ErrExhausted) { // which says nothing about the name
 		u.verdicts.put(name, verdict{err, now.Add(verdictTime)})
 	}
 	return err
@@ -184,8 +184,8 @@ func (u *Transport) dialOrigin(ctx context.Context, address string) (net.Conn, e
 // dial opens a connection to an origin, or to the parent if there is one.
 func (u *Transport) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := u.descriptors.dial(func() (net.Conn, error) { return u.Dialer.DialContext(ctx, network, address) })
-	if err != nil && u.parent != nil && ctx.Err() == nil && !errors.Is(err, policy.ErrExhausted) {
-		return nil, fmt.Errorf("%w: %w", policy.ErrParent, err)
+	if err != nil && u.parent != nil && ctx.Err() == nil && !errors.Is(err, snapshot.ErrExhausted) {
+		return nil, fmt.Errorf("%w: %w", snapshot.ErrParent, err)
 	}
 	return conn, err
 }

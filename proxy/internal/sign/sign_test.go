@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 )
 
 // The published key of RFC 9421, B.1.4, and another key. They are for tests only.
@@ -77,7 +77,7 @@ func form(name string) Form {
 func TestVectors(t *testing.T) {
 	for _, v := range readJSON[vector](t, "testdata/gate.json") {
 		t.Run(v.Name, func(t *testing.T) {
-			target, err := policy.ParseURL(v.Input.URL)
+			target, err := canonical.ParseURL(v.Input.URL)
 			if err != nil {
 				t.Fatal(err)
 			}
