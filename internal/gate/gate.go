@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -222,7 +221,6 @@ func (g *Gate) wrapped() proxy.Upstream {
 // Run serves until ctx ends, then lets requests in flight finish.
 func (g *Gate) Run(ctx context.Context) error {
 	limitMemory(g.log, memlimit.FromCgroup, int64(g.config.Limits.Memory))
-	defer runtime.KeepAlive(newBallast())
 	g.ready.Store(true) // the ports accept connections already
 	failed := make(chan error, 3)
 	go func() { failed <- g.proxy.Serve(g.listener) }()
