@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"go/build"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"robotsgate/internal/gatetest"
 )
 
 const module = "robotsgate"
@@ -65,6 +65,7 @@ var imports = map[string][]string{
 	"internal/gatetest":         {}, // it runs the program as a process
 	"internal/bench":            {}, // its tests too
 	"internal/e2e":              {}, // its tests too
+	"internal/e2e/docs":         {}, // its tests too
 	"internal/e2e/escapes":      {"internal/confine/attempts"},
 
 	"internal/store/storetest": {"policy"}, // tests of a policy.Store
@@ -126,7 +127,7 @@ var libraries = map[string][]string{
 
 // TestImports compares the two tables with the source. Tests may import any package.
 func TestImports(t *testing.T) {
-	for _, dir := range packages(t) {
+	for _, dir := range gatetest.Packages(t) {
 		pkg, err := build.ImportDir(dir, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -148,29 +149,6 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
-}
-
-// packages returns the directories with Go files, without the module in tools and testdata.
-func packages(t *testing.T) []string {
-	var dirs []string
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		if name := d.Name(); path != "." && (name == "testdata" || name == "tools" || strings.HasPrefix(name, ".")) {
-			return fs.SkipDir
-		}
-		_, err = build.ImportDir(path, 0)
-		if _, none := errors.AsType[*build.NoGoError](err); none {
-			return nil
-		}
-		dirs = append(dirs, path)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dirs
 }
 
 // standard reports whether a package belongs to the standard library: the paths of all others
