@@ -72,7 +72,8 @@ var imports = map[string][]string{
 
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/replay", "internal/evidence",
-		"internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport", "internal/outcomes", "internal/processes", "internal/wholefile"},
+		"internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport", "internal/outcomes", "internal/processes", "internal/questions", "internal/wholefile"},
+	"internal/questions": {"htmlmeta", "internal/console", "policy", "policy/robotstag", "policy/robotstxt", "policy/usage"},
 	"internal/clientenv": {"internal/ca"},
 	"internal/console":   {"internal/escape", "policy/usage", "internal/terminal"},
 	"internal/datadir":   {"policy", "internal/configurations", "internal/evidence", "internal/gate", "internal/store"},
