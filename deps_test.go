@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"go/build"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"robotsgate/internal/gatetest"
 )
 
 const module = "robotsgate"
@@ -69,6 +69,7 @@ var imports = map[string][]string{
 	"internal/gatetest":         {}, // it runs the program as a process
 	"internal/bench":            {}, // its tests too
 	"internal/e2e":              {}, // its tests too
+	"internal/e2e/docs":         {}, // its tests too
 	"internal/e2e/escapes":      {"internal/confine/attempts"},
 
 	"internal/store/storetest":   {"policy/snapshot"}, // tests of a snapshot.Store
@@ -76,7 +77,8 @@ var imports = map[string][]string{
 
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/audit", "internal/replay", "internal/evidence",
-		"internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport", "internal/outcomes", "internal/processes", "internal/wholefile"},
+		"internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport", "internal/outcomes", "internal/processes", "internal/questions", "internal/wholefile"},
+	"internal/questions": {"htmlmeta", "internal/console", "policy", "policy/canonical", "policy/robotstag", "policy/robotstxt", "policy/usage"},
 	"internal/clientenv": {"internal/ca"},
 	"internal/console":   {"internal/escape", "policy/usage", "internal/terminal"},
 	"internal/datadir":   {"policy", "policy/snapshot", "internal/configurations", "internal/evidence", "internal/gate", "internal/store"},
@@ -131,7 +133,7 @@ var libraries = map[string][]string{
 
 // TestImports compares the two tables with the source. Tests may import any package.
 func TestImports(t *testing.T) {
-	for _, dir := range packages(t) {
+	for _, dir := range gatetest.Packages(t) {
 		pkg, err := build.ImportDir(dir, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -153,29 +155,6 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
-}
-
-// packages returns the directories with Go files, without the module in tools and testdata.
-func packages(t *testing.T) []string {
-	var dirs []string
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		if name := d.Name(); path != "." && (name == "testdata" || name == "tools" || strings.HasPrefix(name, ".")) {
-			return fs.SkipDir
-		}
-		_, err = build.ImportDir(path, 0)
-		if _, none := errors.AsType[*build.NoGoError](err); none {
-			return nil
-		}
-		dirs = append(dirs, path)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dirs
 }
 
 // standard reports whether a package belongs to the standard library: the paths of all others

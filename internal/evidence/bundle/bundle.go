@@ -9,7 +9,7 @@ package bundle
 // Where to change what.
 //
 //	what is in a bundle      write.go; its bounds: below
-//	how a bundle is checked  check.go
+//	how a bundle is checked  check.go, check_records.go
 //	what people read of it   report.html and readme.txt
 
 import (

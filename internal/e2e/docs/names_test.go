@@ -1,4 +1,4 @@
-package main
+package docs
 
 import (
 	"fmt"
@@ -290,7 +290,7 @@ func TestReadmeLayout(t *testing.T) {
 			t.Errorf("docs/design.md's layout: %v", err)
 		}
 	}
-	for _, dir := range packages(t) {
+	for _, dir := range gatetest.Packages(t) {
 		if name := filepath.ToSlash(dir); name != "." && !slices.Contains(paths, name+"/") {
 			t.Errorf("docs/design.md's layout does not name the package %s", name)
 		}

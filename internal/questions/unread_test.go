@@ -1,4 +1,4 @@
-package cli
+package questions
 
 import (
 	"net/http"
@@ -36,8 +36,8 @@ func TestUsageUnread(t *testing.T) {
 			`the page's tdm-reservation: "yes" is neither 0 nor 1, so it states nothing`,
 		}},
 	} {
-		r := usageReading{header: c.header, head: htmlmeta.Result{Metas: c.metas}}
-		if got := r.unread(); !slices.Equal(got, c.want) {
+		r := Reading{Header: c.header, Head: htmlmeta.Result{Metas: c.metas}}
+		if got := r.Unread(); !slices.Equal(got, c.want) {
 			t.Errorf("%v, %v: got %q, want %q", c.header, c.metas, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package docs
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func TestFileComments(t *testing.T) {
 	comment := regexp.MustCompile(`(?m)^// (?:Where to change what|How the files fit together)\..*\n(?://.*\n)+`)
 	name := regexp.MustCompile(`[\w./]+\.(?:go|html|jsonl?|md|txt|txtar)\b`)
 	found := 0
-	for _, dir := range packages(t) {
+	for _, dir := range gatetest.Packages(t) {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package main
+package docs
 
 import (
 	"os"
@@ -47,7 +47,7 @@ var lineTests = []struct{ pattern, test string }{
 // TestReadmeLines: every command line of README.md and docs/ is run by a test, or says why not.
 func TestReadmeLines(t *testing.T) {
 	tests := map[string]bool{}
-	for _, dir := range packages(t) {
+	for _, dir := range gatetest.Packages(t) {
 		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)

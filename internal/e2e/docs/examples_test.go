@@ -1,4 +1,4 @@
-package main
+package docs
 
 import (
 	"fmt"
@@ -255,19 +255,6 @@ func code(t *testing.T) string {
 	return strings.Join(all, "\n")
 }
 
-// TestReadmeTests checks that .ci/run runs the tests that README.md and CONTRIBUTING.md name.
-func TestReadmeTests(t *testing.T) {
-	first := blocks(t, "sh")[0]
-	for _, want := range []string{"go run .", "go test ./..."} {
-		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(want) + `\s`).MatchString(first) {
-			t.Errorf("README.md's first block does not have %q", want)
-		}
-	}
-	if script := gatetest.Read(t, ".ci/run"); !strings.Contains(script, "\nexport ROBOTSGATE_LONG=1\n") || !strings.Contains(script, " -race -shuffle=on ./internal/e2e ./proxy ./...\n") {
-		t.Error(".ci/run does not run CONTRIBUTING.md's ROBOTSGATE_LONG=1 go test ./...")
-	}
-}
-
 // TestReadmeConfiguration loads the configurations in the documentation and checks that the keys
 // in its text exist.
 func TestReadmeConfiguration(t *testing.T) {
@@ -294,7 +281,7 @@ func TestReadmeConfiguration(t *testing.T) {
 func TestKeysInMessages(t *testing.T) {
 	known, named := keys(t), 0
 	key := regexp.MustCompile(`(?:^|[^A-Za-z/.%])((?:robots|tags|usage|https|egress|pace|fleet|limits|admin|log|crawlers\[\])\.[a-z_]+)`)
-	for _, dir := range packages(t) {
+	for _, dir := range gatetest.Packages(t) {
 		pkg, err := build.ImportDir(dir, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package cli
+package questions
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"robotsgate/policy/usage"
 )
 
-// unread returns what the response's header and its page's head say about the use of content in a form that
+// Unread returns what the response's header and its page's head say about the use of content in a form that
 // cannot be read, so that it states nothing. Of robots.txt the command lint tells it.
-func (r *usageReading) unread() (mistakes []string) {
+func (r *Reading) Unread() (mistakes []string) {
 	add := func(format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); !slices.Contains(mistakes, text) {
 			mistakes = append(mistakes, text)
@@ -19,7 +19,7 @@ func (r *usageReading) unread() (mistakes []string) {
 	}
 	// In a header a path is none (draft-ietf-aipref-attach-05, 2): white space in front keeps it from being read.
 	parse := func(source usage.Source, value string) (usage.Line, bool) { return usage.ParseLine(source, " "+value) }
-	if lines := r.header["Content-Usage"]; len(lines) > 0 { // all lines are one Dictionary
+	if lines := r.Header["Content-Usage"]; len(lines) > 0 { // all lines are one Dictionary
 		value := strings.Join(lines, ", ")
 		line, ok := parse(usage.ContentUsage, value)
 		if !ok {
@@ -32,7 +32,7 @@ func (r *usageReading) unread() (mistakes []string) {
 			}
 		}
 	}
-	for _, value := range r.header["Content-Signal"] {
+	for _, value := range r.Header["Content-Signal"] {
 		line, ok := parse(usage.ContentSignal, value)
 		if !ok {
 			add("the response's Content-Signal: %s has no member of the form label=value, so it states nothing", shown(value))
@@ -48,10 +48,10 @@ func (r *usageReading) unread() (mistakes []string) {
 			add("%s %s is neither 0 nor 1, so it states nothing", where, shown(value))
 		}
 	}
-	for _, value := range r.header[http.CanonicalHeaderKey("tdm-reservation")] {
+	for _, value := range r.Header[http.CanonicalHeaderKey("tdm-reservation")] {
 		reservation("the response's tdm-reservation:", value)
 	}
-	for _, m := range r.head.Metas {
+	for _, m := range r.Head.Metas {
 		if strings.EqualFold(m.Name, "tdm-reservation") {
 			reservation("the page's tdm-reservation:", m.Content)
 		}
