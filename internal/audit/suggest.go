@@ -73,24 +73,16 @@ func (s *Suggestions) Record(r *Record) {
 		s.Unknown++
 		return
 	}
-	target, err := policy.ParseURL(r.Origin + r.Path)
-	tunnel := r.Path == ""
-	if err != nil || target.Origin() != r.Origin || !tunnel && target.Path != r.Path || !tunnel && !nameable(r.Method) ||
-		len(r.Crawler) > maxCrawler || strings.Contains(r.Crawler, separator) {
+	of, target, ok := scopeOf(r)
+	if !ok {
 		s.Unusable++
 		return
 	}
-	of := clientHost{r.Crawler, target.Hostname()}
-	if s.seen[of] == nil {
-		if _, err := glob.Host(of.host); err != nil { // such as "-", which the gate sends and an override can't name
-			s.Unusable++
-			return
-		}
-		if len(s.seen) >= maxSuggested {
-			s.TooMany++
-			return
-		}
+	if s.seen[of] == nil && len(s.seen) >= maxSuggested {
+		s.TooMany++
+		return
 	}
+	tunnel := r.Path == ""
 	methods := s.methodsOf(of, target, tunnel)
 	if methods == nil || !tunnel && !methods.methods[r.Method] && len(methods.methods) >= maxMethods {
 		s.Unusable++
@@ -104,6 +96,17 @@ func (s *Suggestions) Record(r *Record) {
 		s.Rules++
 	}
 	s.Include(r.Time)
+}
+
+// scopeOf returns what an override for a request names, if there can be one.
+func scopeOf(r *Record) (of clientHost, target policy.Target, ok bool) {
+	target, err := policy.ParseURL(r.Origin + r.Path)
+	if err != nil || target.Origin() != r.Origin || r.Path != "" && (target.Path != r.Path || !nameable(r.Method)) ||
+		r.Crawler == "" || len(r.Crawler) > maxCrawler || strings.Contains(r.Crawler, separator) {
+		return of, target, false
+	}
+	_, err = glob.Host(target.Hostname()) // fails for "-", which the gate sends and an override can't name
+	return clientHost{r.Crawler, target.Hostname()}, target, err == nil
 }
 
 // nameable reports whether the key methods of an override may name a method.
@@ -251,25 +254,22 @@ type Permission struct {
 // It returns nil if there is no such override. An override that has refused the request is no case of it: see Refused.
 func (s *Suggestions) Permission() *Permission {
 	r := s.refused
-	if s.selected != 1 || r == nil || r.Reason == policy.ByOverride || r.Redacted || !nameable(r.Method) && r.Path != "" {
+	if s.selected != 1 || r == nil || r.Reason == policy.ByOverride || r.Redacted {
 		return nil
 	}
-	target, err := policy.ParseURL(r.Origin + r.Path)
-	if err != nil || target.Origin() != r.Origin || r.Crawler == "" || len(r.Crawler) > maxCrawler {
+	of, target, ok := scopeOf(r)
+	if !ok {
 		return nil
 	}
-	if _, err := glob.Host(target.Hostname()); err != nil {
-		return nil
-	}
-	p := &Permission{r, SuggestedOverride{Hosts: []string{target.Hostname()}, Crawlers: []string{r.Crawler}}}
+	p := &Permission{r, SuggestedOverride{Hosts: []string{of.host}, Crawlers: []string{of.crawler}}}
 	if r.Path == "" {
 		return p // a tunnel that is passed through: all that it carries
 	}
 	pattern := escapePath(target.Path) + "$"
-	if target.Path != r.Path || !newMethodSet(pattern).permits(target) { // another reading of the path is elsewhere
+	m := newMethodSet(pattern)
+	if !m.permits(target) { // another reading of the path is elsewhere
 		return nil
 	}
-	m := newMethodSet(pattern)
 	m.methods[r.Method] = true
 	p.Paths, p.Methods = []string{pattern}, split(m.list())
 	return p
