@@ -66,11 +66,8 @@ func (Key) GoString() string { return hidden }
 // Format writes "[key]" for every verb.
 func (Key) Format(s fmt.State, _ rune) { fmt.Fprint(s, hidden) }
 
-// MarshalText returns "[key]".
+// MarshalText returns "[key]", for encoding/json too.
 func (Key) MarshalText() ([]byte, error) { return []byte(hidden), nil }
-
-// MarshalJSON returns "[key]" as a JSON string.
-func (Key) MarshalJSON() ([]byte, error) { return []byte(`"` + hidden + `"`), nil }
 
 // LogValue returns "[key]".
 func (Key) LogValue() slog.Value { return slog.StringValue(hidden) }
