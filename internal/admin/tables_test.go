@@ -11,55 +11,41 @@ import (
 	"robotsgate/proxy"
 )
 
-// TestQueues: the page and the API have the origins for which requests wait, if there is a pace.
-func TestQueues(t *testing.T) {
+// TestTables: the page and the API have the origins for which requests wait, if there is a pace, and the origins by what
+// they state about the use of their content, if any does.
+func TestTables(t *testing.T) {
 	var queues []Queue
 	for i := range 30 {
 		queues = append(queues, Queue{Origin: fmt.Sprintf("https://%d.example", i), Waiting: 30 - i, Longest: 1.25})
 	}
-	for name, c := range map[string]struct {
-		queues func() []Queue
-		page   string // what it has; "": nothing of it
-		rows   int
-	}{
-		"no pace":  {nil, "", 0},
-		"no queue": {func() []Queue { return nil }, "No request waits.", 0},
-		"queues":   {func() []Queue { return queues }, `<a href="/origin?origin=https%3a%2f%2f0.example"><bdi>https://0.example</bdi></a></th><td class="n">30</td><td class="n">1.2</td>`, maxQueues},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := listener(t, &origin{queues: c.queues})
-			page := ask(h, http.MethodGet, "192.0.2.1:9310", "/").Body.String()
-			if has := strings.Contains(page, "Waiting for their turn"); has != (c.page != "") || !strings.Contains(page, c.page) {
-				t.Errorf("the page lacks %q:\n%s", c.page, page)
-			}
-			api := answers(t, h, http.MethodGet, "/api/overview")
-			if rows := api["queues"].([]any); len(rows) != c.rows {
-				t.Errorf("the API has %d queues, want %d", len(rows), c.rows)
-			}
-		})
+	stating := func(all ...usage.Preference) origin {
+		x := &proxy.Record{Origin: "http://a.example", URL: "http://a.example/", Decision: &policy.Decision{Allow: true}}
+		x.Stated.Preferences = all
+		return origin{seen: seen(x)}
 	}
-}
-
-// TestStated: the page and the API have the origins by what they state, if any does.
-func TestStated(t *testing.T) {
-	for name, c := range map[string]struct {
-		stated usage.Stated
-		page   string // what it has; "": nothing of it
-		rows   int
+	const waiting, stated = "Waiting for their turn", "about the use of their content"
+	for _, c := range []struct {
+		name    string
+		o       origin
+		heading string
+		page    string // what it has; "": not even the heading
+		api     string
+		rows    int
 	}{
-		"nothing":       {},
-		"a reservation": {usage.Stated{Preferences: []usage.Preference{{Category: "train-ai"}, {Category: "<b>", Allowed: true}}}, `<tr><th scope="row">train-ai</th><td class="n">1</td><td class="n">0</td></tr>`, 2},
+		{"no pace", origin{}, waiting, "", "queues", 0},
+		{"no queue", origin{queues: func() []Queue { return nil }}, waiting, "No request waits.", "queues", 0},
+		{"queues", origin{queues: func() []Queue { return queues }}, waiting, `<a href="/origin?origin=https%3a%2f%2f0.example"><bdi>https://0.example</bdi></a></th><td class="n">30</td><td class="n">1.2</td>`, "queues", maxQueues},
+		{"nothing stated", stating(), stated, "", "usage_stated", 0},
+		{"a reservation", stating(usage.Preference{Category: "train-ai"}, usage.Preference{Category: "<b>", Allowed: true}), stated, `<tr><th scope="row">train-ai</th><td class="n">1</td><td class="n">0</td></tr>`, "usage_stated", 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			x := &proxy.Record{Origin: "http://a.example", URL: "http://a.example/", Decision: &policy.Decision{Allow: true}, Stated: c.stated}
-			h := listener(t, &origin{seen: seen(x)})
+		t.Run(c.name, func(t *testing.T) {
+			h := listener(t, &c.o)
 			page := ask(h, http.MethodGet, "192.0.2.1:9310", "/").Body.String()
-			if has := strings.Contains(page, "about the use of their content"); has != (c.page != "") || !strings.Contains(page, c.page) {
+			if has := strings.Contains(page, c.heading); has != (c.page != "") || !strings.Contains(page, c.page) {
 				t.Errorf("the page lacks %q:\n%s", c.page, page)
 			}
-			api := answers(t, h, http.MethodGet, "/api/overview")
-			if rows := api["usage_stated"].([]any); len(rows) != c.rows {
-				t.Errorf("the API has %d categories, want %d", len(rows), c.rows)
+			if rows := answers(t, h, http.MethodGet, "/api/overview")[c.api].([]any); len(rows) != c.rows {
+				t.Errorf("the API has %d rows of %s, want %d", len(rows), c.api, c.rows)
 			}
 		})
 	}
