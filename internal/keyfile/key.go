@@ -7,7 +7,7 @@ package keyfile
 // Where to change what.
 //
 //	which key files are accepted, and the messages about others:
-//		parse.go for the contents, load.go for the file, and a vector in testdata
+//		parse.go for the contents, file.go for the file, and a vector in testdata
 //	the directory of keys, and its header lines:
 //		directory.go; as a page of the gate's own address: internal/gate/signing.go
 //	what doctor checks of a directory:
