@@ -164,21 +164,11 @@ func TestWholeLines(t *testing.T) {
 	}
 }
 
-// A fullDisk accepts empty writes only.
-type fullDisk struct{}
-
-func (fullDisk) Write(b []byte) (int, error) {
-	if len(b) == 0 {
-		return 0, nil
-	}
-	return 0, errors.New("no space left on device")
-}
-
 // TestUnwritable: a failure is logged once a minute, and Write goes on.
 func TestUnwritable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
-		l := open(t, Options{Config: Config{File: "-"}}, fullDisk{}, &logged)
+		l := open(t, Options{Config: Config{File: "-"}}, &repairableDisk{}, &logged)
 		for _, step := range []struct {
 			wait time.Duration
 			want int // reports up to now
@@ -294,16 +284,8 @@ func TestJam(t *testing.T) {
 	})
 }
 
-// TestNoLog: a nil Log does nothing.
-func TestNoLog(t *testing.T) {
-	var l *Log
-	l.Write(&proxy.Record{})
-	if err := l.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestUnencodable: a record that can't be encoded counts as lost, and the next one states it.
+// TestUnencodable: a record that can't be encoded counts as lost. The log works again after the next probe, and the next
+// record states the loss.
 func TestUnencodable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -312,6 +294,11 @@ func TestUnencodable(t *testing.T) {
 		synctest.Wait()
 		if l.Err() == nil || l.Lost() != 1 {
 			t.Errorf("%v, %d lost", l.Err(), l.Lost())
+		}
+		time.Sleep(probeInterval)
+		synctest.Wait()
+		if err := l.Err(); err != nil {
+			t.Errorf("after a probe: %v", err)
 		}
 		l.Write(&proxy.Record{ID: "next"})
 		synctest.Wait()

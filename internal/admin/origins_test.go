@@ -13,6 +13,8 @@ import (
 	"golang.org/x/net/html"
 
 	"robotsgate/internal/store"
+	"robotsgate/policy"
+	"robotsgate/policy/glob"
 	"robotsgate/policy/snapshot"
 )
 
@@ -96,4 +98,67 @@ func TestPartOfOrigins(t *testing.T) {
 	if got := fmt.Sprint(links(t, page)); got != "[/origins?search=x&from=a%26b]" {
 		t.Errorf("the links are %s", got)
 	}
+}
+
+// TestOriginPage: an origin has a page with the lines of its robots.txt and a button that
+// fetches it again.
+func TestOriginPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the page says how long ago things were
+		o := &origin{status: 200, body: "User-agent: *\nDisallow: /<script>alert(1)</script>\u202e\n" + strings.Repeat("#\n", 2*maxLines)}
+		h := listener(t, o)
+		const path = "/origin?origin=http://a.example"
+		if w := ask(h, "GET", "192.0.2.1:9310", path); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "no robots.txt of http://a.example is known yet") {
+			t.Errorf("before a fetch: got %d, %s", w.Code, w.Body)
+		}
+		w := ask(h, "POST", "192.0.2.1:9310", path, "Sec-Fetch-Site", "same-origin")
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/origin?origin=http%3A%2F%2Fa.example" || o.fetches != 1 {
+			t.Errorf("Refresh: got %d to %s, %d fetches", w.Code, w.Header().Get("Location"), o.fetches)
+		}
+		page := see(t, h, path)
+		has(t, page, "http://a.example", "For clients without a product token: fresh, status 200, fetched just now", "Refresh", `User-agent: * Disallow: /<script>alert(1)</script>\u202e #`, "2 002 more lines: as JSON")
+		_, elements := text(t, page)
+		if !strings.Contains(page, `<li id="l2"><bdi>Disallow: `) {
+			t.Error("a link to line 2 leads nowhere")
+		}
+		if len(elements["script"]) != 0 || len(elements["li"]) != maxLines {
+			t.Errorf("%d scripts and %d lines", len(elements["script"]), len(elements["li"]))
+		}
+		for _, method := range []string{"GET", "POST"} {
+			if w := ask(h, method, "192.0.2.1:9310", path, "Sec-Fetch-Site", "cross-site"); w.Code != http.StatusForbidden {
+				t.Errorf("%s from another site: got %d", method, w.Code)
+			}
+			if w := ask(h, method, "evil.example", path); w.Code != http.StatusForbidden {
+				t.Errorf("%s with another Host: got %d", method, w.Code)
+			}
+			if w := ask(h, method, "192.0.2.1:9310", "/origin?origin=x"); w.Code != http.StatusBadRequest {
+				t.Errorf("%s of no origin: got %d", method, w.Code)
+			}
+		}
+		if o.fetches != 1 {
+			t.Errorf("%d fetches", o.fetches)
+		}
+	})
+}
+
+// TestOriginPageInUTF16: a file that can't be shown as lines has a link to the API.
+func TestOriginPageInUTF16(t *testing.T) {
+	h := listener(t, &origin{status: 200, body: "\xff\xfeU\x00\n\x00"})
+	const path = "/origin?origin=http://a.example"
+	ask(h, "POST", "192.0.2.1:9310", path, "Sec-Fetch-Site", "same-origin")
+	has(t, see(t, h, path), "It is in UTF-16 or broken, so that it is shown as JSON only.")
+}
+
+// TestOriginPageOfCrawlers: a robots.txt that only configured crawlers have is shown for the first
+// of them. Refresh makes it due, and its next request fetches it.
+func TestOriginPageOfCrawlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the page says how long ago things were
+		o := &origin{status: 200, body: rules, refuse: true, crawlers: []*policy.Crawler{{Name: "news <b>", UserAgents: []glob.Glob{glob.Text("News*")}, Tokens: []string{"NewsBot"}}}}
+		h := listener(t, o)
+		ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://a.example/&crawler="+url.QueryEscape("news <b>"))
+		const path = "/origin?origin=http://a.example"
+		has(t, see(t, h, path), "For the crawler news <b> : fresh, status 200, fetched just now User-agent: *")
+		time.Sleep(time.Millisecond) // fake clock: only an earlier fetch is due
+		ask(h, "POST", "192.0.2.1:9310", path)
+		has(t, see(t, h, path), "fetched just now ; the next request fetches it again", "The next request of any other crawler fetches it again.")
+	})
 }
