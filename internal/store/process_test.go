@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy/snapshot"
 )
 
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		otherProcess(dir, os.Getenv(asTask))
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(gatetest.InMemory(m))
 }
 
 // processRecord is the n-th record of another process.
