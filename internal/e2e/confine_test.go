@@ -34,12 +34,14 @@ type confinedUser struct {
 	log     string // file with the requests that the origin has received
 }
 
-// asConfinedUsers runs a test for each user that may start the command: root, if root runs the tests,
-// and one without privileges.
+// asConfinedUsers runs a test for each user that may start the command: one without privileges, and root if root
+// runs the long tests.
 func asConfinedUsers(t *testing.T, test func(t *testing.T, u *confinedUser)) {
 	users := []confinedUser{{name: "root"}, {name: "unprivileged", id: 65534}}
 	if os.Getuid() != 0 {
 		users = []confinedUser{{name: "unprivileged", id: os.Getuid()}}
+	} else if !gatetest.LongTests() {
+		users = users[1:]
 	}
 	for _, u := range users {
 		t.Run(u.name, func(t *testing.T) {
@@ -419,6 +421,7 @@ func TestConfinedRemovedMount(t *testing.T) {
 
 // TestConfinedDescriptors checks which descriptors a command gets: each at its number.
 func TestConfinedDescriptors(t *testing.T) {
+	t.Parallel()
 	asConfinedUsers(t, func(t *testing.T, u *confinedUser) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
