@@ -200,7 +200,8 @@ func TestReadBeside(t *testing.T) {
 	}()
 	stays, first := processRecord(0), uint32(0)
 	reads := 0
-	for began := time.Now(); time.Since(began) < 3*time.Second/2; reads++ {
+	// On a busy machine the other process takes longer to remove segments.
+	for began := time.Now(); time.Since(began) < 3*time.Second/2 || first < 5 && time.Since(began) < time.Minute; reads++ {
 		r, err := Read(dir, ample.Keep)
 		if err != nil {
 			t.Fatal(err)
