@@ -24,6 +24,7 @@ import (
 	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
+	"robotsgate/internal/gatetest"
 	"robotsgate/internal/keyfile"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -285,6 +286,8 @@ func (d *day) live() {
 	}
 	shut()
 }
+
+func TestMain(m *testing.M) { os.Exit(gatetest.InMemory(m)) }
 
 // TestDay replays a day's traffic with origins that change their robots.txt, fail, forbid
 // single crawlers and recover: nothing differs, and no evidence is gone. Then it changes

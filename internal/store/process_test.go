@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy/snapshot"
 )
 
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		otherProcess(dir, os.Getenv(asTask))
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(gatetest.InMemory(m))
 }
 
 // processRecord is the n-th record of another process.
@@ -199,7 +200,8 @@ func TestReadBeside(t *testing.T) {
 	}()
 	stays, first := processRecord(0), uint32(0)
 	reads := 0
-	for began := time.Now(); time.Since(began) < 3*time.Second/2; reads++ {
+	// On a busy machine the other process takes longer to remove segments.
+	for began := time.Now(); time.Since(began) < 3*time.Second/2 || first < 5 && time.Since(began) < time.Minute; reads++ {
 		r, err := Read(dir, ample.Keep)
 		if err != nil {
 			t.Fatal(err)
