@@ -1,13 +1,13 @@
 package main
 
 import (
-	"errors"
 	"go/build"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"robotsgate/internal/gatetest"
 )
 
 const module = "robotsgate"
@@ -23,13 +23,16 @@ var imports = map[string][]string{
 	"policy/robotstxt/internal/match":  {},
 
 	// Decisions and their parts, requests, and storage.
-	"policy":                    {"internal/field", "internal/loglimit", "policy/robotstxt", "policy/robotstag", "policy/usage", "internal/coding", "internal/memcache", "policy/glob"},
+	"policy":                    {"internal/field", "policy/canonical", "policy/glob", "policy/robotstxt", "policy/snapshot", "policy/usage"},
+	"policy/snapshot":           {"internal/coding", "internal/field", "internal/lifetime", "internal/loglimit", "internal/memcache", "policy/canonical", "policy/robotstxt", "policy/usage"},
+	"policy/canonical":          {"policy/glob", "policy/robotstxt"},
+	"policy/tagcache":           {"internal/lifetime", "internal/memcache", "policy/robotstag", "policy/usage"},
 	"policy/robotstag":          {},
 	"policy/usage":              {"policy/robotstxt", "policy/robotstag", "htmlmeta"},
 	"policy/glob":               {},
 	"policy/pace":               {"internal/field"},
 	"htmlmeta":                  {"internal/coding"},
-	"proxy":                     {"internal/field", "policy", "policy/pace", "policy/robotstag", "policy/usage", "htmlmeta", "internal/escape", "policy/glob", "proxy/internal/memory", "proxy/internal/netconn", "proxy/internal/origin", "proxy/internal/sfv", "proxy/internal/sign", "proxy/internal/auth", "proxy/internal/body", "proxy/internal/client", "proxy/internal/header"},
+	"proxy":                     {"internal/field", "policy", "policy/canonical", "policy/snapshot", "policy/tagcache", "policy/pace", "policy/robotstag", "policy/usage", "htmlmeta", "internal/escape", "policy/glob", "proxy/internal/memory", "proxy/internal/netconn", "proxy/internal/origin", "proxy/internal/sfv", "proxy/internal/sign", "proxy/internal/auth", "proxy/internal/body", "proxy/internal/client", "proxy/internal/header"},
 	"proxy/internal/client":     {"internal/loglimit", "proxy/internal/memory", "proxy/internal/netconn"},
 	"proxy/internal/auth":       {"internal/loglimit"},
 	"proxy/internal/body":       {"htmlmeta", "proxy/internal/memory", "proxy/internal/netconn"},
@@ -38,20 +41,21 @@ var imports = map[string][]string{
 	"proxy/internal/sign":       {},
 	"proxy/internal/memory":     {},
 	"proxy/internal/netconn":    {},
-	"proxy/internal/origin":     {"internal/loglimit", "policy", "policy/glob", "proxy/internal/body", "proxy/internal/memory", "proxy/internal/netconn"},
-	"internal/store":            {"policy"},
-	"internal/configurations":   {"internal/wholefile", "policy"},
+	"proxy/internal/origin":     {"internal/loglimit", "policy/canonical", "policy/snapshot", "policy/glob", "proxy/internal/body", "proxy/internal/memory", "proxy/internal/netconn"},
+	"internal/store":            {"policy/canonical", "policy/snapshot"},
+	"internal/configurations":   {"internal/wholefile", "policy/snapshot"},
+	"internal/lifetime":         {},
 	"internal/memcache":         {},
-	"internal/admin":            {"policy", "policy/robotstxt", "internal/history", "internal/overview", "internal/audit", "internal/escape", "internal/field", "internal/fleet", "policy/glob"},
-	"internal/replay":           {"policy", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape", "internal/store"},
-	"internal/evidence/bundle":  {"policy", "policy/robotstxt", "proxy", "internal/audit", "internal/escape", "internal/evidence", "internal/replay", "internal/store"},
-	"internal/fleet":            {"internal/field", "internal/loglimit", "policy", "policy/pace"},
+	"internal/admin":            {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "internal/history", "internal/overview", "internal/audit", "internal/escape", "internal/field", "internal/fleet", "policy/glob"},
+	"internal/replay":           {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape"},
+	"internal/evidence/bundle":  {"policy", "policy/snapshot", "policy/robotstxt", "proxy", "internal/audit", "internal/escape", "internal/evidence", "internal/replay"},
+	"internal/fleet":            {"internal/field", "internal/loglimit", "policy/snapshot", "policy/pace"},
 	"internal/keyfile":          {"internal/field", "policy/glob"},
 	"internal/history":          {"policy/robotstxt", "policy/usage", "internal/escape"},
-	"internal/audit":            {"internal/escape", "internal/evidence", "internal/field", "internal/keyfile", "internal/loglimit", "policy", "policy/glob", "policy/usage", "proxy"},
+	"internal/audit":            {"internal/escape", "internal/evidence", "internal/field", "internal/keyfile", "internal/loglimit", "policy", "policy/canonical", "policy/snapshot", "policy/glob", "policy/usage", "proxy"},
 	"internal/evidence":         {"internal/field", "internal/keyfile", "internal/wholefile"},
-	"internal/metrics":          {"policy", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
-	"internal/overview":         {"internal/audit", "policy", "policy/usage", "proxy"},
+	"internal/metrics":          {"policy", "policy/snapshot", "internal/memcache", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
+	"internal/overview":         {"internal/audit", "policy", "policy/snapshot", "policy/usage", "proxy"},
 	"internal/field":            {},
 	"internal/config":           {"internal/field", "internal/spelling", "policy/glob"},
 	"internal/ca":               {"internal/field"},
@@ -66,27 +70,30 @@ var imports = map[string][]string{
 	"internal/gatetest":         {}, // it runs the program as a process
 	"internal/bench":            {}, // its tests too
 	"internal/e2e":              {}, // its tests too
+	"internal/e2e/docs":         {}, // its tests too
 	"internal/e2e/escapes":      {"internal/confine/attempts"},
 
-	"internal/store/storetest": {"policy"}, // tests of a policy.Store
+	"internal/store/storetest":   {"policy/snapshot"}, // tests of a snapshot.Store
+	"policy/internal/origintest": {},                  // answers of origins, for tests
 
 	// The commands, and what they share.
-	"internal/cli": {"policy", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/store", "internal/audit", "internal/replay", "internal/evidence",
-		"internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport", "internal/outcomes", "internal/processes", "internal/wholefile"},
+	"internal/cli": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/audit", "internal/replay", "internal/evidence",
+		"internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport", "internal/outcomes", "internal/processes", "internal/questions", "internal/wholefile"},
+	"internal/questions": {"htmlmeta", "internal/console", "policy", "policy/canonical", "policy/robotstag", "policy/robotstxt", "policy/usage"},
 	"internal/clientenv": {"internal/ca"},
 	"internal/console":   {"internal/escape", "policy/usage", "internal/terminal"},
-	"internal/datadir":   {"policy", "internal/configurations", "internal/evidence", "internal/gate", "internal/store"},
+	"internal/datadir":   {"policy", "policy/snapshot", "internal/configurations", "internal/evidence", "internal/gate", "internal/store"},
 	"internal/doctor": {"internal/audit", "internal/ca", "internal/clientenv", "internal/confine", "internal/confine/attempts", "internal/console", "internal/datadir", "internal/escape", "internal/evidence",
 		"internal/fleet", "internal/gate", "internal/keyfile"},
-	"internal/history/report": {"internal/audit", "internal/console", "internal/datadir", "internal/escape", "internal/gate", "internal/history", "internal/store", "policy", "policy/robotstxt", "policy/usage"},
-	"internal/auditreport":    {"internal/audit", "internal/console", "internal/datadir", "internal/escape", "internal/evidence", "internal/gate", "internal/replay", "internal/store", "internal/terminal", "policy"},
+	"internal/history/report": {"internal/audit", "internal/console", "internal/datadir", "internal/escape", "internal/gate", "internal/history", "policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage"},
+	"internal/auditreport":    {"internal/audit", "internal/console", "internal/datadir", "internal/escape", "internal/evidence", "internal/gate", "internal/replay", "internal/terminal", "policy"},
 	"internal/outcomes":       {"internal/audit", "internal/console", "internal/escape", "policy", "proxy"},
 	"internal/processes":      {},
 	"internal/requestlog":     {"proxy", "internal/audit", "internal/escape", "internal/terminal"},
 	"internal/terminal":       {},
 
 	// The only package that connects the parts of the gate.
-	"internal/gate": {"policy", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/configurations", "internal/escape", "internal/evidence", "internal/field", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
+	"internal/gate": {"policy", "policy/canonical", "policy/snapshot", "policy/tagcache", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/configurations", "internal/escape", "internal/evidence", "internal/field", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
 		"internal/requestlog", "internal/store", "internal/transparent", "internal/wholefile", "policy/glob"},
 	"internal/transparent": {},
 }
@@ -99,11 +106,11 @@ var libraries = map[string][]string{
 	"github.com/KimMachineGun/automemlimit": {"internal/gate"},
 	"github.com/PuerkitoBio/goquery":        {"htmlmeta"},
 	"github.com/alecthomas/kong":            {"internal/cli"},
-	"github.com/andybalholm/brotli":         {"internal/coding"},
+	"github.com/andybalholm/brotli":         {"internal/coding", "policy/internal/origintest"},
 	"github.com/dgraph-io/ristretto/v2":     {"internal/memcache"},
 	"github.com/dunglas/httpsfv":            {"proxy/internal/header", "proxy/internal/sfv", "proxy/internal/sign", "internal/keyfile"},
 	"github.com/elazarl/goproxy":            {"proxy"},
-	"github.com/klauspost/compress":         {"internal/coding"},
+	"github.com/klauspost/compress":         {"internal/coding", "policy/internal/origintest"},
 	"github.com/prometheus/client_golang":   {"internal/metrics"},
 	"github.com/redis/rueidis":              {"internal/fleet"},
 	"github.com/rogpeppe/go-internal":       {"internal/gatetest", "internal/history"},
@@ -127,7 +134,7 @@ var libraries = map[string][]string{
 
 // TestImports compares the two tables with the source. Tests may import any package.
 func TestImports(t *testing.T) {
-	for _, dir := range packages(t) {
+	for _, dir := range gatetest.Packages(t) {
 		pkg, err := build.ImportDir(dir, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -149,29 +156,6 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
-}
-
-// packages returns the directories with Go files, without the module in tools and testdata.
-func packages(t *testing.T) []string {
-	var dirs []string
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		if name := d.Name(); path != "." && (name == "testdata" || name == "tools" || strings.HasPrefix(name, ".")) {
-			return fs.SkipDir
-		}
-		_, err = build.ImportDir(path, 0)
-		if _, none := errors.AsType[*build.NoGoError](err); none {
-			return nil
-		}
-		dirs = append(dirs, path)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dirs
 }
 
 // standard reports whether a package belongs to the standard library: the paths of all others

@@ -11,14 +11,9 @@ import (
 // link keeps a link to a licence, as meta keeps a meta.
 func (h *head) link() {
 	h.linkRel, h.linkType, h.linkHref = h.linkRel[:0], h.linkType[:0], h.linkHref[:0]
-	var hasRel, hasType, hasHref, other bool
+	var hasRel, hasType, hasHref bool
 	h.attributes(func(attr []byte) *[]byte {
-		if hasRel && !hasType && !hasHref { // rel comes first in nearly all links
-			other = other || !mayBeLicense(h.linkRel)
-		}
 		switch {
-		case other:
-			return nil
 		case !hasRel && bytes.EqualFold(attr, []byte("rel")):
 			hasRel = true
 			return &h.linkRel

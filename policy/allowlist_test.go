@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
 )
 
@@ -141,10 +142,10 @@ func TestAllowlists(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := newOrigins()
 				for _, origin := range []string{"http://a", "http://a:8080", "http://b", "http://x.a"} {
-					web.serve(origin+"/robots.txt", rules(allowlistRobots))
+					web.Serve(origin+"/robots.txt", rules(allowlistRobots))
 				}
-				web.serve("http://closed/robots.txt", rules("User-agent: *\nDisallow: /\n"))
-				c := Config{Overrides: writtenOverrides(t, test.overrides), Robots: defaults(), Transport: web, Store: newDurable()}
+				web.Serve("http://closed/robots.txt", rules("User-agent: *\nDisallow: /\n"))
+				c := Config{Overrides: writtenOverrides(t, test.overrides), Robots: defaults(), Transport: web}
 				e, err := New(c)
 				if err != nil {
 					t.Fatal(err)
@@ -169,8 +170,8 @@ func TestAllowlists(t *testing.T) {
 				if (d.Note != "") != (d.Reason == ByOverride) || d.Reason == ByOverride && d.Left != "" {
 					t.Errorf("%s with the note %q, left %q", d.Reason, d.Note, d.Left)
 				}
-				if denied := d.Reason == ByOverride; denied && len(web.fetched()) > 0 {
-					t.Errorf("an override decided, and %s was fetched", web.fetched())
+				if denied := d.Reason == ByOverride; denied && len(web.Fetched()) > 0 {
+					t.Errorf("an override decided, and %s was fetched", web.Fetched())
 				}
 				// The same request is decided in the same way from the evidence.
 				past.Target, past.Method, past.Crawler, past.Tokens, past.Asked = ask.Target, ask.Method, ask.Crawler, d.Tokens, d.Asked
@@ -234,7 +235,7 @@ func FuzzLeaveToRobots(f *testing.F) {
 	f.Add("/", "/", "", "CONNECT", "/", byte(4))
 	f.Add("/x", "/", "PUT", "PUT", "/x", byte(5))
 	f.Fuzz(func(t *testing.T, listed, path, listedMethod, method, laterPath string, kind byte) {
-		target, err := ParseTarget("http", "a", path)
+		target, err := canonical.ParseTarget("http", "a", path)
 		if err != nil {
 			return
 		}

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 )
 
 // complexBody is a robots.txt that takes more steps than a decision may for complexPath,
@@ -17,9 +19,9 @@ var (
 // TestTooComplexDenies checks that a decision beyond the bound of steps denies, that it
 // denies again from the same evidence, and that it concerns no other path.
 func TestTooComplexDenies(t *testing.T) {
-	robots := Robots{MaxBytes: 512 << 10}
+	robots := Robots{Settings: snapshot.Settings{MaxBytes: 512 << 10}}
 	for path, want := range map[string]Reason{complexPath: TooComplex, "/x": NoMatch, "/robots.txt": Implicit} {
-		target, err := ParseURL("http://site.example" + path)
+		target, err := canonical.ParseURL("http://site.example" + path)
 		if err != nil {
 			t.Fatal(err)
 		}

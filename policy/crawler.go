@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"robotsgate/policy/glob"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
@@ -22,12 +22,12 @@ const (
 // A Crawler is a configured client. A client matches it if it matches one value of each
 // of Login, Sources and UserAgents that is set.
 type Crawler struct {
-	Name           string          `yaml:"name" doc:"a name, such as default"`                                                                                       // no other of Crawlers.Known has it
-	Login          Login           `yaml:"login" secret:"true"`                                                                                                      // the zero value: none is required, so never pass empty values by mistake
-	Sources        []netip.Prefix  `yaml:"sources" doc:"an address range, such as 10.0.0.0/8"`                                                                       // addresses it connects from; empty: any
-	UserAgents     []glob.Glob     `yaml:"user_agents" glob:"text" doc:"a pattern, such as \"*examplebot*\""`                                                        // of its User-Agent header; empty: any
-	Tokens         []string        `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`                                                                 // product tokens it obeys; empty: taken from its User-Agent
-	Purposes       []usage.Purpose `yaml:"purposes" enum:"train-ai,ai-input,search,tdm" alias:"ai-train=train-ai,ai-use=ai-input" doc:"a purpose, such as train-ai"` // what it fetches for; empty: no usage preference refuses its requests
+	Name           string          `yaml:"name" doc:"a name, such as default"`                                             // no other of Crawlers.Known has it
+	Login          Login           `yaml:"login" secret:"true"`                                                            // the zero value: none is required, so never pass empty values by mistake
+	Sources        []netip.Prefix  `yaml:"sources" doc:"an address range, such as 10.0.0.0/8"`                             // addresses it connects from; empty: any
+	UserAgents     []glob.Glob     `yaml:"user_agents" glob:"text" doc:"a pattern, such as \"*examplebot*\""`              // of its User-Agent header; empty: any
+	Tokens         []string        `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`                       // product tokens it obeys; empty: taken from its User-Agent
+	Purposes       []usage.Purpose `yaml:"purposes" enum:"train-ai,ai-input,search,tdm" doc:"a purpose, such as train-ai"` // what it fetches for; empty: no usage preference refuses its requests
 	Mode           Mode            `yaml:"mode" enum:"enforce,report,"`
 	DenyStatus     int             `yaml:"deny_status" enum:"403,451"`                                        // of a refusal by a rule or an override; 0: 403
 	MaxConnections int             `yaml:"max_connections" doc:"a whole number, such as 100" zero:"no limit"` // to the gate, at a time; 0: no limit
@@ -36,7 +36,7 @@ type Crawler struct {
 	// Package proxy sends its requests so, too. nil: they are sent as those of other crawlers.
 	Wrap func(http.RoundTripper) http.RoundTripper
 
-	configured bool // one of Crawlers.Known, set by New and Reconfigured; see Scope
+	configured bool // one of Crawlers.Known, set by New and Reconfigured; see [snapshot.Scope]
 }
 
 // DefaultCrawler returns the crawler with the defaults of every configured one. It stands for clients that match none,
@@ -145,11 +145,13 @@ func (c *Crawler) entry() string {
 	return c.Name
 }
 
-// TokenKey returns the key of the crawler with these product tokens, of which the first counts. It
-// is part of a [Slot]; an empty list is "*".
-func TokenKey(tokens []string) string {
-	if len(tokens) == 0 {
-		return "*"
+// slots returns the slots that are always there, for clients of each crawler with its configured tokens and without
+// any, and for tdmrep.json.
+func (c Crawlers) slots() (all []string) {
+	for _, k := range append(slices.Clone(c.Known), c.Default) {
+		if k != nil {
+			all = append(all, snapshot.Slot(k.entry(), k.Tokens), snapshot.Slot(k.entry(), nil))
+		}
 	}
-	return strings.ToLower(tokens[0])
+	return all
 }

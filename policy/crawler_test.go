@@ -3,9 +3,11 @@ package policy
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"robotsgate/policy/glob"
+	"robotsgate/policy/internal/origintest"
 )
 
 // TestIdentifyByLogin: a login has to match beside the other keys, and is compared only if
@@ -90,5 +92,48 @@ func TestNamed(t *testing.T) {
 	}
 	if want := []string{"a", "b", "default"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestFetchAgent: a fetch has nothing that a client has sent, so that a client can't make an origin refuse it.
+func TestFetchAgent(t *testing.T) {
+	named, unnamed := &Crawler{Name: "named", Tokens: []string{"NewsBot", "Other"}}, &Crawler{Name: "unnamed"}
+	for _, test := range []struct {
+		crawler         *Crawler
+		robots, product string
+		want            string
+	}{
+		{crawler: named, product: "robotsgate/1.2", want: "NewsBot"},
+		{crawler: unnamed, product: "robotsgate/1.2", want: "robotsgate/1.2"},
+		{crawler: nil, product: "robotsgate/1.2", want: "robotsgate/1.2"},
+		{crawler: nil, want: "robotsgate/0"},
+		{crawler: named, robots: "Fetcher/1.0", product: "robotsgate/1.2", want: "Fetcher/1.0"},
+		{crawler: nil, robots: "Fetcher/1.0", product: "robotsgate/1.2", want: "Fetcher/1.0"},
+	} {
+		for _, agent := range []string{"NewsBot/1.0 <script>", "", "sqlmap/1.0", strings.Repeat("x", 2000), "robotsgate/9.9"} {
+			web, robots := newOrigins(), defaults()
+			robots.UserAgent = test.robots
+			web.Serve("https://example.com/robots.txt", raw("HTTP/1.1 302 Found\nLocation: https://b.example/robots.txt\n\n"))
+			e := engineWith(t, Config{
+				Crawlers: Crawlers{Known: []*Crawler{named, unnamed}}, Robots: robots, Agent: test.product, Usage: Usage{TDMRep: true}, Transport: web,
+			})
+			r := asks(t, "https://example.com/page", agent)
+			r.Crawler = test.crawler
+			if _, err := e.Decide(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			e.Close()
+			if len(web.Requests) != 3 {
+				t.Fatalf("%d fetches, want robots.txt, its redirect and tdmrep.json", len(web.Requests))
+			}
+			for _, sent := range web.Requests {
+				if got := sent.Header.Get("User-Agent"); got != test.want {
+					t.Errorf("%+v, client %.30q: %s was fetched with the User-Agent %q, want %q", test, agent, sent.URL, got, test.want)
+				}
+				if err := origintest.OnlyUserAgent(sent); err != nil {
+					t.Error(err)
+				}
+			}
+		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"time"
 
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
@@ -30,20 +32,20 @@ type Decision struct {
 	Enforced bool // false in report mode: a denied request is sent all the same
 	Reason   Reason
 	Crawler  *Crawler
-	Tokens   []string         // the crawler's product tokens
-	Token    string           // the one that has a group; else the first; may be ""
-	Rule     robotstxt.Rule   // of ByRule
-	Group    robotstxt.Group  // the group obeyed, if any
-	Note     string           // of ByOverride: the override's reason
-	Left     string           // the reason of the override that left the decision to robots.txt; empty: none has
-	ReadAs   string           // the reading of the path that is denied; empty if it is the literal one
-	Robots   *Resolution      // the evidence; nil for ByOverride
-	URL      string           // of robots.txt; empty for ByOverride
-	TDMRep   *Resolution      // the origin's tdmrep.json in force; nil: there is none
-	Stated   usage.Stated     // what robots.txt and tdmrep.json state for the URL
-	Reserved usage.Preference // of ByUsage: what reserves a purpose of the crawler
-	beside   *Decision        // of ByOverride: what is known beside it, for [Decision.UsageInput]; nil: nothing is
-	Asked    time.Time        // when the request was decided; overrides that had expired by then were skipped
+	Tokens   []string             // the crawler's product tokens
+	Token    string               // the one that has a group; else the first; may be ""
+	Rule     robotstxt.Rule       // of ByRule
+	Group    robotstxt.Group      // the group obeyed, if any
+	Note     string               // of ByOverride: the override's reason
+	Left     string               // the reason of the override that left the decision to robots.txt; empty: none has
+	ReadAs   string               // the reading of the path that is denied; empty if it is the literal one
+	Robots   *snapshot.Resolution // the evidence; nil for ByOverride
+	URL      string               // of robots.txt; empty for ByOverride
+	TDMRep   *snapshot.Resolution // the origin's tdmrep.json in force; nil: there is none
+	Stated   usage.Stated         // what robots.txt and tdmrep.json state for the URL
+	Reserved usage.Preference     // of ByUsage: what reserves a purpose of the crawler
+	beside   *Decision            // of ByOverride: what is known beside it, for [Decision.UsageInput]; nil: nothing is
+	Asked    time.Time            // when the request was decided; overrides that had expired by then were skipped
 }
 
 // Denied reports whether the request must be refused.
@@ -86,15 +88,8 @@ func (d *Decision) judgePath(path robotstxt.Reading, effort *robotstxt.Effort) {
 
 // Judge decides about a target as an Engine does after the origin has
 // answered with this status and body. It needs no Engine.
-func (r *Robots) Judge(status int, body []byte, t Target, tokens []string) Decision {
-	now := time.Now()
-	s := &Snapshot{Status: status, Fetched: now, Since: now}
-	res := r.ResolveAt(s, nil, now)
-	if s.good() {
-		res.File = robotstxt.Parse(body, r.MaxBytes)
-		s.setFile(res.File)
-		res.Good = s
-	}
+func (r *Robots) Judge(status int, body []byte, t canonical.Target, tokens []string) Decision {
+	res := r.ResolveAnswer(status, body)
 	d := Decision{Enforced: true, Tokens: tokens, Robots: &res}
 	if len(tokens) > 0 {
 		d.Token = tokens[0]

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
@@ -29,14 +31,14 @@ type RuleEvidence struct {
 
 // RobotsEvidence is the robots.txt behind a decision.
 type RobotsEvidence struct {
-	URL       string    `json:"url"`
-	Status    int       `json:"status,omitempty"` // left out where there was no answer
-	State     State     `json:"state"`
-	Fetched   time.Time `json:"fetched"`
-	Age       int64     `json:"age"` // seconds
-	SHA256    string    `json:"sha256,omitempty"`
-	Truncated bool      `json:"truncated,omitempty"`
-	Error     string    `json:"error,omitempty"`
+	URL       string         `json:"url"`
+	Status    int            `json:"status,omitempty"` // left out where there was no answer
+	State     snapshot.State `json:"state"`
+	Fetched   time.Time      `json:"fetched"`
+	Age       int64          `json:"age"` // seconds
+	SHA256    string         `json:"sha256,omitempty"`
+	Truncated bool           `json:"truncated,omitempty"`
+	Error     string         `json:"error,omitempty"`
 }
 
 // An Explanation is a decision with its evidence.
@@ -76,7 +78,7 @@ func (d *Decision) CrawlDelay() *float64 {
 }
 
 // Lost returns the other rules that match a target, which lost to d.Rule, the strongest first.
-func (d *Decision) Lost(t Target) (lost []RuleEvidence) {
+func (d *Decision) Lost(t canonical.Target) (lost []RuleEvidence) {
 	if d.Reason != ByRule {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 )
 
 // An Engine fetches an origin's robots.txt once and decides by it as long as it is valid.
@@ -28,7 +29,7 @@ func ExampleEngine_Decide() {
 	defer engine.Close()
 
 	for _, url := range []string{"https://shop.example/offers.html", "https://shop.example/private/plans.html"} {
-		target, err := policy.ParseURL(url)
+		target, err := canonical.ParseURL(url)
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -58,7 +59,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // Judge decides by an answer at hand, without a network or an Engine.
 func ExampleRobots_Judge() {
 	settings := policy.DefaultRobots()
-	target := policy.Target{Scheme: "https", Host: "shop.example", Path: "/private/press/kit.pdf"}
+	target := canonical.Target{Scheme: "https", Host: "shop.example", Path: "/private/press/kit.pdf"}
 	rules := "User-agent: *\nDisallow: /private/\nAllow: /private/press/\n"
 
 	for _, answer := range []struct {

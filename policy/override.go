@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -62,9 +63,15 @@ func pathRules(patterns []string) *robotstxt.File {
 	var text strings.Builder
 	text.WriteString("User-agent: *\n")
 	for _, p := range patterns {
-		// A comment or the end of the line would shorten the pattern and so widen the override.
-		p = percentEncode(p, func(c byte) bool { return c <= ' ' || c == '#' })
-		text.WriteString("Disallow: " + p + "\n")
+		text.WriteString("Disallow: ")
+		for i := range len(p) {
+			if c := p[i]; c <= ' ' || c == '#' { // a comment or the end of the line would shorten the pattern and so widen the override
+				fmt.Fprintf(&text, "%%%02X", c)
+			} else {
+				text.WriteByte(c)
+			}
+		}
+		text.WriteByte('\n')
 	}
 	return robotstxt.Parse([]byte(text.String()), 0)
 }

@@ -10,8 +10,8 @@ import (
 func TestOverrideOfWholeHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
-		web.serve("https://closed.example/robots.txt", raw("HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /"))
-		web.serve("https://open.example/robots.txt", raw("HTTP/1.1 200 OK\n\nUser-agent: *\nAllow: /"))
+		web.Serve("https://closed.example/robots.txt", raw("HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /"))
+		web.Serve("https://open.example/robots.txt", raw("HTTP/1.1 200 OK\n\nUser-agent: *\nAllow: /"))
 		for _, c := range []struct {
 			host   string
 			paths  []string
@@ -31,7 +31,7 @@ func TestOverrideOfWholeHost(t *testing.T) {
 			{"open.example", []string{"/api/"}, Deny, "allow rule fresh"},
 		} {
 			o := Override{Hosts: hosts(t, c.host), Paths: c.paths, Action: c.action, Reason: "agreed"}
-			e, err := New(Config{Overrides: []Override{o}, Robots: defaults(), Transport: web, Store: newDurable(), Log: slog.New(slog.DiscardHandler)})
+			e, err := New(Config{Overrides: []Override{o}, Robots: defaults(), Transport: web, Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				t.Fatal(err)
 			}

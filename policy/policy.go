@@ -1,33 +1,24 @@
 // Package policy decides whether a crawler may fetch a URL: by the operator's
-// overrides, then by the origin's robots.txt (RFC 9309), which it fetches,
-// keeps and renews.
+// overrides, then by the origin's robots.txt (RFC 9309) and what it says of the use of content.
 //
 // Make an [Engine] with [New], from a [Config] with [DefaultRobots] in it. Make
-// the [Target] of each request with [ParseURL] or [ParseTarget], and call
+// the target of each request with [canonical.ParseURL], and call
 // [Engine.Decide] before the request is sent. The [Decision] says whether it may be
 // sent, and why. [Robots.Judge] decides by a robots.txt at hand, without an Engine.
 //
-// To decide you need [Engine], [Config], [Crawler], [Override], [Target], [Request] and [Decision].
-// [Snapshot], [Record], [Scope] and [Resolution] are for stores; [PastRequest] is for the audit log,
-// and [Evidence] for decisions in JSON.
-//
+// The files of origins come from a [snapshot.Resolver], which fetches and keeps them; [Engine.Snapshots] returns it.
 // The package opens no sockets of its own: fetches go through the RoundTripper in
-// the Config, and records that outlive the process go to the [Store].
+// the Config, and records that outlive the process go to its Store.
+//
+// [Config.Replay] decides a past request again, and [Evidence] is a decision in JSON.
 package policy
 
 // Where to change what.
 //
 //	how a product token is found:
 //		token.go
-//	what a status of robots.txt means, such as 429:
-//		freshness.go
-//	one fetch and its redirects:
-//		fetch.go; what is kept of it: result.go
-//	when there is a fetch:
-//		schedule.go
-//	which files are fetched beside robots.txt:
-//		file.go for what is parsed, scope.go for its place in stores; tdmrepFor in preference.go is a model of its
-//		use
+//	what a status of robots.txt means, such as 429, and when it is fetched:
+//		package snapshot
 //	what the use of content refuses before a request is sent:
 //		preference.go, and a story in testdata/origins/usage.txtar
 //	what an override is for, and what it does:
@@ -38,6 +29,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -46,7 +38,9 @@ import (
 	"sync"
 	"time"
 
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
@@ -56,26 +50,22 @@ type Config struct {
 	Overrides []Override // the first that applies decides, before robots.txt
 	Robots    Robots
 	Usage     Usage
-	Agent     string            // User-Agent of fetches for crawlers without product tokens; empty: robotsgate/0
-	Transport http.RoundTripper // for fetching robots.txt, with any limits on destinations; nil: http.DefaultTransport
-	Store     Store             // nil: records are kept in memory only
-	Shared    bool              // several gates share the Store: records note what [Merge] needs
-	Log       *slog.Logger      // nil: none
-	OnFetch   func(Fetch)       // called after every fetch; may be nil
+	Agent     string               // User-Agent of fetches for crawlers without product tokens; empty: robotsgate/0
+	Transport http.RoundTripper    // for fetching robots.txt, with any limits on destinations; nil: http.DefaultTransport
+	Store     snapshot.Store       // nil: records are kept in memory only
+	Shared    bool                 // several gates share the Store
+	Log       *slog.Logger         // nil: none
+	OnFetch   func(snapshot.Fetch) // called after every fetch; may be nil
 }
 
 // complete returns c with defaults for the fields that were left out.
 func (c Config) complete() Config {
 	c.Agent = cmp.Or(c.Agent, "robotsgate/0")
 	c.Transport = cmp.Or(c.Transport, http.DefaultTransport)
-	c.Store = cmp.Or[Store](c.Store, noStore{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	c.Usage.memo = new(usage.Memo)
 	c.Overrides = Prepared(c.Overrides)
 	c.Crawlers.Default = cmp.Or(c.Crawlers.Default, &Crawler{Name: "default"})
-	if c.OnFetch == nil {
-		c.OnFetch = func(Fetch) {}
-	}
 	for _, k := range c.Crawlers.Known {
 		if !k.configured { // else another engine may be reading it
 			k.configured = true
@@ -84,17 +74,17 @@ func (c Config) complete() Config {
 	return c
 }
 
-// A Fetch reports one fetch of an origin's robots.txt, or of its tdmrep.json.
-type Fetch struct {
-	Origin  string
-	TDMRep  bool
-	Outcome string // a State, or "error" if no request could be sent
-	Took    time.Duration
+// snapshots returns what a [snapshot.Resolver] needs of c.
+func (c *Config) snapshots() snapshot.Config {
+	return snapshot.Config{
+		Settings: c.Robots.Settings, Transport: c.Transport, Store: c.Store, Shared: c.Shared,
+		Slots: c.Crawlers.slots(), Log: c.Log, OnFetch: c.OnFetch,
+	}
 }
 
 // A Request is one request to decide about.
 type Request struct {
-	Target    Target
+	Target    canonical.Target
 	Method    string   // as sent; empty: GET
 	Crawler   *Crawler // nil: the default one
 	UserAgent string   // the header as sent
@@ -107,84 +97,51 @@ type Request struct {
 
 // An Engine decides. It is safe for concurrent use.
 type Engine struct {
-	config  Config  // with defaults for the fields that were left out
-	robots  *Robots // those of config
-	tdmrep  *Robots // for reading answers to the request for tdmrep.json
-	fetcher fetcher
-	wrapped map[*Crawler]http.RoundTripper // of crawlers with Wrap
-	checked sync.Map                       // names of crawlers, see checkUserAgent
-	*shared
-}
-
-// shared is what the engines of several settings have in common, see [Engine.Reconfigured].
-type shared struct {
-	cache *cache
-	large chan struct{} // see newLarge
-	slow  *slowLimit
-	log   *slog.Logger
-
-	ctx     context.Context // of fetches: they serve all crawlers, not only the first that asked
-	cancel  context.CancelFunc
-	running sync.WaitGroup // fetches and renewals; none is started when ctx has ended
-
-	mu     sync.Mutex
-	scopes map[string]*scopeFetches // by the key of the scope
+	config    Config // with defaults for the fields that were left out
+	snapshots *snapshot.Resolver
+	slow      *slowLimit                     // of all engines that share the snapshots
+	wrapped   map[*Crawler]http.RoundTripper // of crawlers with Wrap
+	checked   sync.Map                       // names of crawlers, see checkUserAgent
 }
 
 // New returns an engine that works until Close. It is an error if c.Robots lacks a
 // value that must be positive.
 func New(c Config) (*Engine, error) {
-	if err := c.Robots.check(); err != nil {
-		return nil, err
-	}
 	c = c.complete()
-	cache, err := newCache(c.Robots.CacheBytes, c.Robots.MaxBytes, c.Store, c.Log)
+	snapshots, err := snapshot.New(c.snapshots())
 	if err != nil {
 		return nil, err
 	}
-	s := &shared{
-		cache: cache, large: newLarge(c.Robots.MaxBytes), slow: newSlowLimit(), log: c.Log, scopes: map[string]*scopeFetches{},
-	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s.engine(c), nil
+	return newEngine(c, snapshots, newSlowLimit()), nil
 }
 
-// Reconfigured returns an engine that decides as c says and shares with e all records and
-// the fetches that are under way. Both may be used at the same time. The Store, the Log,
-// Robots.MaxBytes and Robots.CacheBytes of c are ignored: those of [New] hold. Closing one
-// closes both.
-func (e *Engine) Reconfigured(c Config) *Engine { return e.shared.engine(c.complete()) }
-
-func (s *shared) engine(c Config) *Engine {
-	c.Robots.reserve(c.Crawlers)
-	c.Robots.MaxBytes = s.cache.maxBytes // at which all compiled files were cut
-	e := &Engine{config: c, shared: s}
-	e.robots, e.tdmrep = &e.config.Robots, e.config.Robots.ForTDMRep()
-	e.fetcher = fetcher{c.Transport, e.robots, s.large}
-	e.wrapped = c.Crawlers.Wrapped(c.Transport)
-	return e
+// Reconfigured returns an engine that decides as c says and shares with e the Log and all snapshots, see
+// [snapshot.Resolver.Reconfigured]. Both may be used at the same time. Closing one closes both.
+func (e *Engine) Reconfigured(c Config) *Engine {
+	c.Log = e.config.Log
+	c = c.complete()
+	return newEngine(c, e.snapshots.Reconfigured(c.snapshots()), e.slow)
 }
 
-// settings returns the settings by which answers about the file of a scope are read.
-func (e *Engine) settings(s Scope) *Robots {
-	if s.TDMRep {
-		return e.tdmrep
-	}
-	return e.robots
+func newEngine(c Config, snapshots *snapshot.Resolver, slow *slowLimit) *Engine {
+	return &Engine{config: c, snapshots: snapshots, slow: slow, wrapped: c.Crawlers.Wrapped(c.Transport)}
 }
 
 // Close ends background work and saves the records that are not saved yet.
-func (e *Engine) Close() {
-	e.mu.Lock()
-	e.cancel()
-	e.mu.Unlock()
-	e.running.Wait() // a RoundTripper returns when its context ends
-	e.cache.close()
+func (e *Engine) Close() { e.snapshots.Close() }
+
+// Snapshots returns what the engine knows of the files of origins.
+func (e *Engine) Snapshots() *snapshot.Resolver { return e.snapshots }
+
+// Peek returns what an origin's robots.txt means now to the crawler of a request, see [snapshot.Resolver.Peek].
+func (e *Engine) Peek(ctx context.Context, r Request) (res snapshot.Resolution, due, ok bool) {
+	return e.snapshots.Peek(ctx, e.robotsFor(r))
 }
 
-// Settle waits until the answers by which decisions were made so far are in the Store, the Store fails, or ctx ends. A
-// record of a decision that is written afterwards then names no evidence that a crash could take away.
-func (e *Engine) Settle(ctx context.Context) { e.cache.unsaved.settle(ctx) }
+// Refresh fetches an origin's robots.txt now, on behalf of the crawler of a request, see [snapshot.Resolver.Refresh].
+func (e *Engine) Refresh(ctx context.Context, r Request) (snapshot.Resolution, error) {
+	return e.snapshots.Refresh(ctx, e.robotsFor(r), e.config.Usage.TDMRep)
+}
 
 // Crawlers returns the configured crawlers.
 func (e *Engine) Crawlers() Crawlers { return e.config.Crawlers }
@@ -194,23 +151,20 @@ func (e *Engine) Usage() Usage { return e.config.Usage }
 
 // UnreachableStatus returns the status of a refusal because robots.txt is unreachable.
 func (e *Engine) UnreachableStatus() int {
-	return cmp.Or(e.robots.UnreachableStatus, http.StatusForbidden)
+	return cmp.Or(e.config.Robots.UnreachableStatus, http.StatusForbidden)
 }
 
-// Decide says whether the request may be sent. It fetches robots.txt if needed. A fetch takes
-// Robots.Timeout at most, and a request waits for two fetches at most: an answer to another
-// crawler may bind that crawler only (401, 403, 429, 5xx, Vary). After that the origin counts as
-// unreachable. With Usage.TDMRep, a request that robots.txt allows waits for tdmrep.json too, for
+// Decide says whether the request may be sent. It fetches robots.txt if needed, see [snapshot.Resolver.Resolve] for
+// how long that takes. With Usage.TDMRep, a request that robots.txt allows waits for tdmrep.json too, for
 // Robots.Timeout at most.
 //
 // An error means that there is no decision and the request must not be sent: that of
-// r.Destination, ErrProhibited,
-// ErrNoHost, ErrBusy, ErrExhausted, ErrCostly, the context's own, or that the engine is
-// closed. Call [Engine.CheckPath] first: Decide does not refuse ambiguous paths.
+// r.Destination, ErrCostly, or one of [snapshot.Resolver.Resolve]. Call [Engine.CheckPath] first: Decide does not
+// refuse ambiguous paths.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	r.Crawler = cmp.Or(r.Crawler, e.config.Crawlers.Default)
 	e.checkUserAgent(r)
-	readings := e.robots.Readings
+	readings := e.config.Robots.Readings
 	d, decided := Overridden(e.config.Overrides, readings, r, time.Now())
 	if r.Destination != nil && !(decided && d.Denied()) {
 		host, port, _ := net.SplitHostPort(r.Target.Address())
@@ -225,11 +179,12 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		}
 		return d, nil
 	}
-	res, err := e.resolve(ctx, e.obeyed(&r, d.Tokens))
+	q := e.query(snapshot.Scope{Origin: r.Target.Origin()}, r.Crawler, d.Tokens)
+	res, err := e.snapshots.Resolve(ctx, q)
 	if err != nil {
 		return Decision{}, err
 	}
-	d.Robots, d.URL = &res, r.Target.robotsURL()
+	d.Robots, d.URL = &res, q.Scope.URL()
 	if !d.judgeWithin(robotstxt.Quick(), r, readings) {
 		if err := e.judgeSlowly(ctx, &d, r); err != nil {
 			return Decision{}, err
@@ -247,13 +202,33 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	return d, nil
 }
 
+// robotsFor asks for the robots.txt that the crawler of a request obeys.
+func (e *Engine) robotsFor(r Request) snapshot.Query {
+	k := cmp.Or(r.Crawler, e.config.Crawlers.Default)
+	return e.query(snapshot.Scope{Origin: r.Target.Origin()}, k, k.Obeys(r.UserAgent))
+}
+
+// query asks for a file of an origin, on behalf of a crawler with these product tokens.
+//
+// The User-Agent of a fetch is the crawler's first configured product token (RFC 9309, 2.2.1), or else the program's
+// name. It has no text of a client: that could make an origin's firewall answer 403, which lifts the rules
+// (RFC 9309, 2.3.1.3).
+func (e *Engine) query(of snapshot.Scope, k *Crawler, tokens []string) snapshot.Query {
+	of.Crawlers = k.configured
+	agent := e.config.Agent
+	if len(k.Tokens) > 0 {
+		agent = k.Tokens[0]
+	}
+	return snapshot.Query{Scope: of, Slot: snapshot.Slot(k.entry(), tokens), UserAgent: agent, Transport: e.wrapped[k]}
+}
+
 // judgeSlowly decides by the evidence in d.Robots with as much effort as it takes.
 func (e *Engine) judgeSlowly(ctx context.Context, d *Decision, r Request) error {
 	if err := e.slow.acquire(ctx); err != nil {
 		return err
 	}
 	defer e.slow.release()
-	d.judgeWithin(robotstxt.Thorough(), r, e.robots.Readings)
+	d.judgeWithin(robotstxt.Thorough(), r, e.config.Robots.Readings)
 	return nil
 }
 
@@ -266,10 +241,14 @@ func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
 	return e.Decide(ctx, r)
 }
 
+// ErrHiddenDots is the error of [Engine.CheckPath]: the path has a dot segment next to an
+// encoded separator, as in /public/..%2Fprivate, which servers resolve differently.
+var ErrHiddenDots = errors.New("the path has a dot segment next to an encoded slash or backslash, which some servers resolve; send the path without it")
+
 // CheckPath reports a target with a path that must not be sent, since servers resolve it in
 // different ways: the error is ErrHiddenDots.
-func (e *Engine) CheckPath(t Target) error {
-	if e.robots.Readings != Literal && robotstxt.HidesDotSegment(t.Path) {
+func (e *Engine) CheckPath(t canonical.Target) error {
+	if e.config.Robots.Readings != Literal && robotstxt.HidesDotSegment(t.Path) {
 		return ErrHiddenDots
 	}
 	return nil
@@ -291,7 +270,7 @@ func (e *Engine) checkUserAgent(r Request) {
 	}
 	agent := strings.ToLower(r.UserAgent)
 	if !slices.ContainsFunc(r.Crawler.Tokens, func(token string) bool { return strings.Contains(agent, strings.ToLower(token)) }) {
-		e.log.Warn("the crawler's User-Agent does not have the product token that the crawler obeys: sites that name the token in robots.txt can't recognize the crawler",
+		e.config.Log.Warn("the crawler's User-Agent does not have the product token that the crawler obeys: sites that name the token in robots.txt can't recognize the crawler",
 			"crawler", r.Crawler.Name, "product_tokens", r.Crawler.Tokens, "user_agent", r.UserAgent)
 	}
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/netip"
 	"strings"
@@ -9,7 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/internal/origintest"
+	"robotsgate/policy/snapshot"
 )
 
 // hosts compiles host globs.
@@ -28,8 +32,8 @@ func hosts(t *testing.T, patterns ...string) (globs []glob.Glob) {
 func TestOverrides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
-		web.serve("https://a.example/robots.txt", rules("User-agent: *\nDisallow: /private/\n"))
-		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
+		web.Serve("https://a.example/robots.txt", rules("User-agent: *\nDisallow: /private/\n"))
+		e := engineFor(t, defaults(), web, io.Discard)
 		defer e.Close()
 		e.config.Overrides = []Override{
 			{Hosts: hosts(t, "expired.example"), Action: Allow, Reason: "expired", Expires: time.Now()},
@@ -78,7 +82,7 @@ func TestOverrides(t *testing.T) {
 			}
 		}
 		// Overrides come before robots.txt, which is not fetched.
-		for _, url := range web.fetched() {
+		for _, url := range web.Fetched() {
 			if strings.Contains(url, "partner.example/") && !strings.Contains(url, "notpartner") || strings.Contains(url, "soon") {
 				t.Errorf("fetched %s", url)
 			}
@@ -130,9 +134,9 @@ func TestPathPatterns(t *testing.T) {
 func TestReportMode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
-		web.serve(example, rules("User-agent: *\nDisallow: /private/\n"))
-		web.serve("https://dead.example/robots.txt", failures["refused"])
-		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
+		web.Serve(example, rules("User-agent: *\nDisallow: /private/\n"))
+		web.Serve("https://dead.example/robots.txt", origintest.Failures["refused"])
+		e := engineFor(t, defaults(), web, io.Discard)
 		defer e.Close()
 		e.config.Overrides = []Override{{Hosts: hosts(t, "denied.example"), Reason: "no"}}
 		for _, url := range []string{"https://example.com/private/", "https://dead.example/", "https://denied.example/"} {
@@ -195,8 +199,8 @@ func TestObeys(t *testing.T) {
 	} {
 		c := &Crawler{Tokens: test.tokens}
 		got := c.Obeys(test.userAgent)
-		if strings.Join(got, ",") != test.want || TokenKey(got) != test.tokenKey {
-			t.Errorf("%q, %q: got %q, bound to %q", test.tokens, test.userAgent, got, TokenKey(got))
+		if strings.Join(got, ",") != test.want || snapshot.TokenKey(got) != test.tokenKey {
+			t.Errorf("%q, %q: got %q, bound to %q", test.tokens, test.userAgent, got, snapshot.TokenKey(got))
 		}
 	}
 }
@@ -205,8 +209,8 @@ func TestObeys(t *testing.T) {
 func TestSeveralTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
-		web.serve(example, rules("User-agent: second\nDisallow: /2/\nCrawl-delay: 7\nUser-agent: third\nUser-agent: *\nDisallow: /\n"))
-		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
+		web.Serve(example, rules("User-agent: second\nDisallow: /2/\nCrawl-delay: 7\nUser-agent: third\nUser-agent: *\nDisallow: /\n"))
+		e := engineFor(t, defaults(), web, io.Discard)
 		defer e.Close()
 		r := asks(t, "https://example.com/2/", "Unrelated/1.0")
 		r.Crawler.Tokens = []string{"First", "Second", "Third"}
@@ -242,14 +246,14 @@ func TestJudge(t *testing.T) {
 		{0, "/public", "deny unreachable unreachable"},
 	} {
 		r := defaults()
-		d := r.Judge(test.status, []byte(body), Target{Path: test.path}, []string{"Bot"})
+		d := r.Judge(test.status, []byte(body), canonical.Target{Path: test.path}, []string{"Bot"})
 		if got := verdict(d, nil); got != test.want || d.Token != "Bot" || !d.Enforced || d.Robots.Snapshot.Status != test.status {
 			t.Errorf("%d %s: got %q, %+v, want %q", test.status, test.path, got, d, test.want)
 		}
 	}
 	r := defaults()
 	r.MaxBytes = 20
-	if d := r.Judge(200, []byte(body), Target{Path: "/private/"}, nil); !d.Allow || !d.Robots.Snapshot.Cut || d.Robots.Snapshot.SHA256 != Digest("User-agent: *\n") {
+	if d := r.Judge(200, []byte(body), canonical.Target{Path: "/private/"}, nil); !d.Allow || !d.Robots.Snapshot.Cut || d.Robots.Snapshot.SHA256 != snapshot.Digest("User-agent: *\n") {
 		t.Errorf("past the limit: got %+v, %+v", d, d.Robots.Snapshot)
 	}
 }
@@ -258,9 +262,9 @@ func TestJudge(t *testing.T) {
 func TestExplain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
-		web.serve(example, rules("User-agent: examplebot\nCrawl-delay: 1.5\nDisallow: /private/\n"))
-		web.serve("https://dead.example/robots.txt", raw("HTTP/1.1 503 Oops\n\n"))
-		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
+		web.Serve(example, rules("User-agent: examplebot\nCrawl-delay: 1.5\nDisallow: /private/\n"))
+		web.Serve("https://dead.example/robots.txt", raw("HTTP/1.1 503 Oops\n\n"))
+		e := engineFor(t, defaults(), web, io.Discard)
 		defer e.Close()
 		e.config.Overrides = []Override{{Hosts: hosts(t, "denied.example"), Reason: "contract 2026-17"}}
 		e.Decide(t.Context(), asks(t, "https://example.com/", "ExampleBot/1.0"))
@@ -273,10 +277,10 @@ func TestExplain(t *testing.T) {
 		}{
 			{"https://example.com/private/", Enforce, `{"allowed":false,"url":"https://example.com/private/","product_token":"ExampleBot","reason":"rule",` +
 				`"rule":{"line":3,"text":"Disallow: /private/"},"group":"examplebot","robots":{"url":"https://example.com/robots.txt","status":200,"state":"fresh",` +
-				`"fetched":"2000-01-01T00:00:00Z","age":3,"sha256":"` + Digest("User-agent: examplebot\nCrawl-delay: 1.5\nDisallow: /private/\n") + `"},"crawl_delay":1.5}`},
+				`"fetched":"2000-01-01T00:00:00Z","age":3,"sha256":"` + snapshot.Digest("User-agent: examplebot\nCrawl-delay: 1.5\nDisallow: /private/\n") + `"},"crawl_delay":1.5}`},
 			{"https://example.com/", Enforce, `{"allowed":true,"url":"https://example.com/","product_token":"ExampleBot","reason":"no-match",` +
 				`"group":"examplebot","robots":{"url":"https://example.com/robots.txt","status":200,"state":"fresh",` +
-				`"fetched":"2000-01-01T00:00:00Z","age":3,"sha256":"` + Digest("User-agent: examplebot\nCrawl-delay: 1.5\nDisallow: /private/\n") + `"},"crawl_delay":1.5}`},
+				`"fetched":"2000-01-01T00:00:00Z","age":3,"sha256":"` + snapshot.Digest("User-agent: examplebot\nCrawl-delay: 1.5\nDisallow: /private/\n") + `"},"crawl_delay":1.5}`},
 			{"https://dead.example/", Report, `{"allowed":false,"enforced":false,"url":"https://dead.example/","product_token":"ExampleBot","reason":"unreachable",` +
 				`"robots":{"url":"https://dead.example/robots.txt","status":503,"state":"unreachable","fetched":"2000-01-01T00:00:00Z","age":3,"error":"the origin answered 503"}}`},
 			{"https://denied.example/", Enforce, `{"allowed":false,"url":"https://denied.example/","product_token":"ExampleBot","reason":"override","note":"contract 2026-17"}`},
@@ -299,9 +303,9 @@ func TestExplain(t *testing.T) {
 func TestForeignProductToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
-		web.serve(example, rules("User-agent: *\nDisallow: /x\n"))
+		web.Serve(example, rules("User-agent: *\nDisallow: /x\n"))
 		var log strings.Builder
-		e := engineFor(t, defaults(), web, newDurable(), &log)
+		e := engineFor(t, defaults(), web, &log)
 		defer e.Close()
 		for _, test := range []struct {
 			name, agent string
@@ -324,32 +328,17 @@ func TestForeignProductToken(t *testing.T) {
 	})
 }
 
-func TestNewRefuses(t *testing.T) {
-	for field, change := range map[string]func(*Robots){
-		"MaxAge":     func(r *Robots) { r.MaxAge = 0 },
-		"Timeout":    func(r *Robots) { r.Timeout = -1 },
-		"MaxBytes":   func(r *Robots) { r.MaxBytes = 0 },
-		"CacheBytes": func(r *Robots) { *r = Robots{MaxAge: 1, Timeout: 1, MaxBytes: 1} },
-	} {
-		r := DefaultRobots()
-		change(&r)
-		if _, err := New(Config{Robots: r}); err == nil || !strings.Contains(err.Error(), "Robots."+field) {
-			t.Errorf("without %s: got %v, want an error that names it", field, err)
-		}
-	}
-}
-
 // TestMinimalConfig: the zero values of all other fields work.
 func TestMinimalConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
-		web.serve(example, rules("User-agent: *\nDisallow: /private/\n"))
+		web.Serve(example, rules("User-agent: *\nDisallow: /private/\n"))
 		e, err := New(Config{Robots: DefaultRobots(), Transport: web})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		target, err := ParseURL("https://example.com/private/x")
+		target, err := canonical.ParseURL("https://example.com/private/x")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,11 +350,38 @@ func TestMinimalConfig(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
-		if n := len(web.fetched()); n != 1 {
+		if n := len(web.Fetched()); n != 1 {
 			t.Errorf("%d fetches, want 1", n)
 		}
 		if c.Named("default") == nil || c.Named("other") != nil {
 			t.Error("Named must find the default crawler only")
+		}
+	})
+}
+
+// BenchmarkDecide decides by a rule of an origin that is in memory.
+func BenchmarkDecide(b *testing.B) {
+	web := newOrigins()
+	var body strings.Builder
+	body.WriteString("User-agent: *\n")
+	for i := range 100 {
+		fmt.Fprintf(&body, "Disallow: /section-%d/\n", i)
+	}
+	web.Serve(example, rules(body.String()))
+	e, err := New(Config{Robots: defaults(), Transport: web})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close()
+	target, _ := canonical.ParseURL("https://example.com/section-7/page?x=y")
+	r := Request{Target: target, Crawler: &Crawler{}, UserAgent: "Mozilla/5.0 (compatible; ExampleBot/1.0)"}
+	e.Decide(b.Context(), r)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if d, err := e.Decide(b.Context(), r); err != nil || d.Allow {
+				b.Errorf("got %+v, %v", d, err)
+			}
 		}
 	})
 }

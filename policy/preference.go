@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"time"
 
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
@@ -33,16 +34,16 @@ func (d *Decision) UsageInput(path string) usage.Input {
 // override permits what they reserve, but the statements are still reported (draft-ietf-aipref-vocab-08, 5.2).
 // Files that can't be read state nothing. The only error is that of ctx.
 func (e *Engine) stateBeside(ctx context.Context, r Request, d *Decision) error {
-	limited, cancel := context.WithTimeout(ctx, e.robots.Timeout)
+	limited, cancel := context.WithTimeout(ctx, e.config.Robots.Timeout)
 	defer cancel()
-	res, err := e.resolve(limited, e.obeyed(&r, d.Tokens))
+	res, err := e.snapshots.Resolve(limited, e.query(snapshot.Scope{Origin: r.Target.Origin()}, r.Crawler, d.Tokens))
 	if err != nil {
 		return context.Cause(ctx)
 	}
 	without := *d
 	without.Enforced = false // it will be sent
 	without.Robots = &res
-	without.judgeWithin(robotstxt.Quick(), r, e.robots.Readings)
+	without.judgeWithin(robotstxt.Quick(), r, e.config.Robots.Readings)
 	if e.config.Usage.TDMRep {
 		if without.TDMRep, err = e.tdmrepFor(ctx, r, &without); err != nil {
 			return err
@@ -56,7 +57,7 @@ func (e *Engine) stateBeside(ctx context.Context, r Request, d *Decision) error 
 
 // Judge changes d, which [Robots.Judge] has returned for the target, to a denial if u refuses what is reserved and the
 // robots.txt reserves one of the purposes of crawler k, in one of the readings of the path.
-func (u Usage) Judge(d *Decision, t Target, k *Crawler, readings Readings) {
+func (u Usage) Judge(d *Decision, t canonical.Target, k *Crawler, readings Readings) {
 	_ = u.judge(d, Request{Target: t, Crawler: k}, readings, unlimited) // which has no error
 }
 
@@ -122,35 +123,17 @@ func (r *Request) forRobots() bool {
 	return (method == http.MethodGet || method == http.MethodHead) && r.Target.IsRobots()
 }
 
-// ForTDMRep returns the settings for answers to the request for tdmrep.json. It has no settings for a 404, a 410 and a
-// copy older than Robots.StaleFor: they state nothing, and so deny nothing. Another 4xx ends no good copy.
-func (r Robots) ForTDMRep() *Robots {
-	r.Unavailable, r.Forbidden, r.AfterStale, r.tdmrep = "", "", "", true
-	return &r
-}
-
 // tdmrepFor returns the origin's tdmrep.json, as it applies to a request. It returns nil without fetching the file
 // if the request will not be sent, or if its crawler may not fetch the file. After a failure the result states
 // nothing. tdmrepFor waits for Robots.Timeout at most. The only error is that of ctx.
-func (e *Engine) tdmrepFor(ctx context.Context, r Request, d *Decision) (*Resolution, error) {
+func (e *Engine) tdmrepFor(ctx context.Context, r Request, d *Decision) (*snapshot.Resolution, error) {
 	if !e.config.wantsTDMRep(r, d) {
 		return nil, nil
 	}
 	// The file has no groups, so all clients of a crawler have one slot, whatever their product token.
-	q := e.ask(Scope{Origin: r.Target.Origin(), TDMRep: true}, r.Crawler, nil)
-	if res, ok := e.inMemory(q); ok {
-		return &res, nil
-	}
-	limited, cancel := context.WithTimeout(ctx, e.robots.Timeout)
-	defer cancel()
-	res, err := e.wait(limited, q, time.Time{})
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	default:
-		known := cmp.Or(e.cache.get(q.key), &entry{})
-		res = e.unanswered(q, known, shortened(err.Error()))
+	res, err := e.snapshots.ResolveWithinTimeout(ctx, e.query(snapshot.Scope{Origin: r.Target.Origin(), TDMRep: true}, r.Crawler, nil))
+	if err != nil {
+		return nil, err
 	}
 	return &res, nil
 }
@@ -162,7 +145,7 @@ func (c *Config) wantsTDMRep(r Request, d *Decision) bool {
 		return false
 	}
 	file := Request{Target: r.Target, Crawler: r.Crawler, UserAgent: r.UserAgent}
-	file.Target.Path = tdmrepPath
+	file.Target.Path = snapshot.TDMRepPath
 	own, decided := Overridden(c.Overrides, c.Robots.Readings, file, d.Asked)
 	if !decided {
 		own.Tokens, own.Robots = d.Tokens, d.Robots

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,6 +13,9 @@ import (
 	"time"
 
 	"robotsgate/internal/gatetest"
+	"robotsgate/internal/store"
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
@@ -34,10 +38,10 @@ func TestUsageInput(t *testing.T) {
 		{path: "/page", status: 404},
 		{path: "/page", status: 500, denied: true},
 		{path: "/page", status: 200, robots: true, change: func(d *Decision) { d.Allow, d.Reason = false, ByUsage }},
-		{path: "/page", status: 200, robots: true, tdmrep: true, change: func(d *Decision) { d.TDMRep = &Resolution{TDMRep: &usage.TDMFile{}} }},
+		{path: "/page", status: 200, robots: true, tdmrep: true, change: func(d *Decision) { d.TDMRep = &snapshot.Resolution{TDMRep: &usage.TDMFile{}} }},
 		{path: "/page", status: 200, change: func(d *Decision) { *d = Decision{Allow: true, Reason: ByOverride} }},
 	} {
-		target, err := ParseURL("https://example.com" + c.path)
+		target, err := canonical.ParseURL("https://example.com" + c.path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +94,7 @@ func TestUsageRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			web := newOrigins()
-			web.serve(example, rules(c.robots))
+			web.Serve(example, rules(c.robots))
 			k := &Crawler{Name: "k", Mode: c.mode, Purposes: []usage.Purpose{usage.TrainAI}}
 			config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Reserved: RefuseReserved}, Transport: web}
 			config.Robots.Readings = c.readings
@@ -99,7 +103,7 @@ func TestUsageRefused(t *testing.T) {
 			}
 			e := engineWith(t, config)
 			defer e.Close()
-			target, err := ParseURL("https://example.com" + c.url)
+			target, err := canonical.ParseURL("https://example.com" + c.url)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,14 +149,14 @@ func TestUsageOverridden(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := newOrigins()
-				web.serve(example, c.robots)
-				web.serve(tdmrepExample, raw("HTTP/1.1 200 OK\n\n"+`[{"location": "/", "tdm-reservation": 1}]`))
+				web.Serve(example, c.robots)
+				web.Serve(tdmrepExample, raw("HTTP/1.1 200 OK\n\n"+`[{"location": "/", "tdm-reservation": 1}]`))
 				k := &Crawler{Name: "k", Purposes: c.purposes}
 				config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Reserved: RefuseReserved, TDMRep: c.tdmrep}, Transport: web}
 				config.Overrides = []Override{{Hosts: hosts(t, "*"), Action: Allow}}
 				e := engineWith(t, config)
 				defer e.Close()
-				target, err := ParseURL("https://example.com" + c.url)
+				target, err := canonical.ParseURL("https://example.com" + c.url)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -168,7 +172,7 @@ func TestUsageOverridden(t *testing.T) {
 				if n := len(d.Stated.Preferences); len(of.Preferences) != n+1 {
 					t.Errorf("with the response: got %s", statedBy(of.Preferences...))
 				}
-				if got := web.fetched(); len(got) != c.fetches {
+				if got := web.Fetched(); len(got) != c.fetches {
 					t.Errorf("fetched %v", got)
 				}
 			})
@@ -182,11 +186,11 @@ func TestTDMRepAtOnce(t *testing.T) {
 	for header, fetches := range map[string]int{"": 2, "Vary: User-Agent\n": 3} {
 		synctest.Test(t, func(t *testing.T) {
 			web := newOrigins()
-			web.serve(tdmrepExample, slow(time.Second, raw("HTTP/1.1 200 OK\n"+header+"\n"+`[{"location": "/", "tdm-reservation": 1}]`)))
+			web.Serve(tdmrepExample, slow(time.Second, raw("HTTP/1.1 200 OK\n"+header+"\n"+`[{"location": "/", "tdm-reservation": 1}]`)))
 			known := []*Crawler{{Name: "a", Tokens: []string{"abot"}}, {Name: "b", Tokens: []string{"bbot"}}}
 			e := engineWith(t, Config{Crawlers: Crawlers{Known: known}, Robots: defaults(), Usage: Usage{TDMRep: true}, Transport: web})
 			defer e.Close()
-			target, err := ParseURL("https://example.com/page")
+			target, err := canonical.ParseURL("https://example.com/page")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +198,7 @@ func TestTDMRepAtOnce(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range 300 {
 				all.Go(func() {
-					r := Request{Target: target, UserAgent: bot(i)}
+					r := Request{Target: target, UserAgent: fmt.Sprintf("Bot-%c%c/1.0", 'a'+i/26, 'a'+i%26)}
 					if i%3 > 0 {
 						r.Crawler = known[i%2]
 					}
@@ -209,7 +213,7 @@ func TestTDMRepAtOnce(t *testing.T) {
 			if took, want := time.Since(begun), time.Duration(fetches-1)*time.Second; took != want {
 				t.Errorf("%q: it took %v, want %v", header, took, want)
 			}
-			if n := len(slices.DeleteFunc(web.fetched(), func(url string) bool { return url != tdmrepExample })); n != fetches {
+			if n := len(slices.DeleteFunc(web.Fetched(), func(url string) bool { return url != tdmrepExample })); n != fetches {
 				t.Errorf("%q: %d fetches, want %d", header, n, fetches)
 			}
 		})
@@ -231,7 +235,7 @@ func TestTDMRepOverridden(t *testing.T) {
 		{robots: "User-agent: *\nDisallow: /.well-known/\n", action: LeaveToRobots},
 	} {
 		web := newOrigins()
-		web.serve(example, rules(c.robots))
+		web.Serve(example, rules(c.robots))
 		o := Override{Hosts: hosts(t, "*"), Paths: paths, Action: c.action}
 		if c.ofOthers {
 			o.Crawlers = []string{"other"}
@@ -239,7 +243,7 @@ func TestTDMRepOverridden(t *testing.T) {
 		e := engineWith(t, Config{Robots: defaults(), Overrides: []Override{o}, Usage: Usage{TDMRep: true}, Transport: web})
 		d, err := e.Decide(t.Context(), asks(t, "https://example.com/page", "Bot/1.0"))
 		e.Close()
-		if err != nil || !d.Allow || (d.TDMRep != nil) != c.fetched || slices.Contains(web.fetched(), tdmrepExample) != c.fetched {
+		if err != nil || !d.Allow || (d.TDMRep != nil) != c.fetched || slices.Contains(web.Fetched(), tdmrepExample) != c.fetched {
 			t.Errorf("%+v: got %+v, %v", c, d, err)
 		}
 	}
@@ -248,23 +252,23 @@ func TestTDMRepOverridden(t *testing.T) {
 // TestTDMRepIsNoOutage: a tdmrep.json that can't be fetched is no outage of a robots.txt.
 func TestTDMRepIsNoOutage(t *testing.T) {
 	web := newOrigins()
-	web.serve(tdmrepExample, raw(unavailable))
-	var fetches []Fetch
+	web.Serve(tdmrepExample, raw("HTTP/1.1 503 Service Unavailable\n\n"))
+	var fetches []snapshot.Fetch
 	var mu sync.Mutex
-	e := engineWith(t, Config{Robots: defaults(), Usage: Usage{TDMRep: true}, Transport: web, OnFetch: func(f Fetch) {
+	e := engineWith(t, Config{Robots: defaults(), Usage: Usage{TDMRep: true}, Transport: web, OnFetch: func(f snapshot.Fetch) {
 		mu.Lock()
 		defer mu.Unlock()
 		f.Took = 0
 		fetches = append(fetches, f)
 	}})
 	defer e.Close()
-	if d := ask(t, e, "https://example.com/page", "Bot/1.0"); d.TDMRep.State != Unreachable {
+	if d := ask(t, e, "https://example.com/page", "Bot/1.0"); d.TDMRep.State != snapshot.Unreachable {
 		t.Fatalf("got %+v", d)
 	}
-	if all := e.Outages(); len(all) > 0 {
+	if all := e.Snapshots().Outages(); len(all) > 0 {
 		t.Errorf("got outages %+v", all)
 	}
-	want := []Fetch{{Origin: "https://example.com", Outcome: "unavailable"}, {Origin: "https://example.com", TDMRep: true, Outcome: "unreachable"}}
+	want := []snapshot.Fetch{{Origin: "https://example.com", Outcome: "unavailable"}, {Origin: "https://example.com", TDMRep: true, Outcome: "unreachable"}}
 	if !slices.Equal(fetches, want) {
 		t.Errorf("got fetches %+v, want %+v", fetches, want)
 	}
@@ -276,13 +280,13 @@ func TestUsageCosts(t *testing.T) {
 	// Its parts are in the path, so that all of the path must be searched for each line.
 	hostile := "User-agent: *\n" + strings.Repeat("Content-Usage: /*abcd train-ai=n\n", 15_000)
 	web := newOrigins()
-	web.serve(example, rules(hostile))
+	web.Serve(example, rules(hostile))
 	k := &Crawler{Name: "k", Purposes: []usage.Purpose{usage.TrainAI}}
 	config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Reserved: RefuseReserved}, Transport: web}
 	config.Robots.CacheBytes = 64 << 20
 	e := engineWith(t, config)
 	defer e.Close()
-	target, err := ParseURL("https://example.com//" + strings.Repeat("abcxbcdx", 4<<10) + "%2F")
+	target, err := canonical.ParseURL("https://example.com//" + strings.Repeat("abcxbcdx", 4<<10) + "%2F")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +300,7 @@ func TestUsageCosts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if took := (gatetest.CPUTime(t) - begun) / 5; took > time.Second && !raceDetector {
+	if took := (gatetest.CPUTime(t) - begun) / 5; took > time.Second && !gatetest.RaceDetector {
 		t.Errorf("a decision takes %v", took)
 	}
 	// It is one of the slow decisions.
@@ -312,7 +316,7 @@ func TestUsageCosts(t *testing.T) {
 // TestUsageIsFree: a decision with nothing stated allocates no more than without the reading of preferences.
 func TestUsageIsFree(t *testing.T) {
 	settings := defaults()
-	target, err := ParseURL("https://example.com/page")
+	target, err := canonical.ParseURL("https://example.com/page")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +351,7 @@ func TestUsageJudge(t *testing.T) {
 	} {
 		settings := defaults()
 		settings.Readings = Strict
-		target := Target{Scheme: "https", Host: "a.example", Path: c.path}
+		target := canonical.Target{Scheme: "https", Host: "a.example", Path: c.path}
 		d := settings.Judge(200, []byte(robots), target, nil)
 		var u Usage
 		if c.refuse {
@@ -376,9 +380,9 @@ func BenchmarkDecideUsage(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			web := newOrigins()
-			web.serve(example, rules(c.robots))
+			web.Serve(example, rules(c.robots))
 			if c.tdmrep != "" {
-				web.serve(tdmrepExample, rules(c.tdmrep))
+				web.Serve(tdmrepExample, rules(c.tdmrep))
 			}
 			k := &Crawler{Name: "k", Tokens: []string{"ExampleBot"}, Purposes: usage.Purposes}
 			e, err := New(Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: c.usage, Transport: web})
@@ -386,7 +390,7 @@ func BenchmarkDecideUsage(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer e.Close()
-			target, err := ParseURL("https://example.com/section-7/page?x=y")
+			target, err := canonical.ParseURL("https://example.com/section-7/page?x=y")
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -402,10 +406,10 @@ func BenchmarkDecideUsage(b *testing.B) {
 }
 
 // busyStore gives no permission to fetch a tdmrep.json: another gate has it.
-type busyStore struct{ noStore }
+type busyStore struct{ *store.Memory }
 
 func (busyStore) Acquire(ctx context.Context, key string) (func(), bool) {
-	if ParseKey(key).TDMRep {
+	if snapshot.ParseKey(key).TDMRep {
 		<-ctx.Done()
 	}
 	return nil, true
@@ -416,8 +420,8 @@ func (busyStore) Acquire(ctx context.Context, key string) (func(), bool) {
 func TestTDMRepWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
-		web.serve(tdmrepExample, slow(5*time.Second, rules(`[{"location": "/", "tdm-reservation": 1}]`)))
-		e := engineWith(t, Config{Robots: defaults(), Usage: Usage{TDMRep: true}, Transport: web, Store: busyStore{}, Shared: true})
+		web.Serve(tdmrepExample, slow(5*time.Second, rules(`[{"location": "/", "tdm-reservation": 1}]`)))
+		e := engineWith(t, Config{Robots: defaults(), Usage: Usage{TDMRep: true}, Transport: web, Store: busyStore{store.NewMemory(1 << 20)}, Shared: true})
 		defer e.Close()
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
@@ -427,7 +431,7 @@ func TestTDMRepWait(t *testing.T) {
 		}
 		begun = time.Now()
 		d := ask(t, e, "https://example.com/page", "Bot/1.0")
-		if took := time.Since(begun); took != 10*time.Second || !d.Allow || d.TDMRep.State != Unreachable || statedBy(d.Stated.Preferences...) != "nothing" {
+		if took := time.Since(begun); took != 10*time.Second || !d.Allow || d.TDMRep.State != snapshot.Unreachable || statedBy(d.Stated.Preferences...) != "nothing" {
 			t.Errorf("got %+v after %v", d, took)
 		}
 		time.Sleep(20 * time.Second) // fake clock: the fetch goes on, and is there for later requests

@@ -1,6 +1,9 @@
 package policy
 
-import "robotsgate/policy/robotstxt"
+import (
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/robotstxt"
+)
 
 // Readings says how paths are judged that common servers read in several ways, see
 // [robotstxt.Readings].
@@ -58,7 +61,7 @@ func (d *Decision) judgeReadings(path string, readings Readings, effort *robotst
 
 // OtherReading returns a reading of t's path that the rules behind d deny, although they
 // allow the literal path; "" if there is none.
-func (d Decision) OtherReading(t Target) string {
+func (d Decision) OtherReading(t canonical.Target) string {
 	effort := robotstxt.Thorough()
 	d.judgeReadings(t.Path, Strict, &effort)
 	return d.ReadAs

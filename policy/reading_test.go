@@ -7,7 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 )
 
 const readingsRobots = `HTTP/1.1 200 OK
@@ -77,10 +79,10 @@ func TestReadings(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := newOrigins()
-				web.serve("http://a.example/robots.txt", raw(readingsRobots))
+				web.Serve("http://a.example/robots.txt", raw(readingsRobots))
 				settings := defaults()
 				settings.Readings = test.readings
-				c := Config{Overrides: test.overrides, Robots: settings, Transport: web, Store: newDurable(), Log: slog.New(slog.DiscardHandler)}
+				c := Config{Overrides: test.overrides, Robots: settings, Transport: web, Log: slog.New(slog.DiscardHandler)}
 				e, err := New(c)
 				if err != nil {
 					t.Fatal(err)
@@ -105,14 +107,14 @@ func TestReadings(t *testing.T) {
 }
 
 func TestCheckPath(t *testing.T) {
-	target, err := ParseURL("http://a.example/public/..%2Fprivate/x")
+	target, err := canonical.ParseURL("http://a.example/public/..%2Fprivate/x")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for readings, want := range map[Readings]error{"": ErrHiddenDots, Strict: ErrHiddenDots, Literal: nil} {
 		settings := defaults()
 		settings.Readings = readings
-		e, err := New(Config{Robots: settings, Transport: newOrigins(), Store: newDurable(), Log: slog.New(slog.DiscardHandler)})
+		e, err := New(Config{Robots: settings, Transport: newOrigins(), Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,11 +139,11 @@ func TestReadingsTakeEffort(t *testing.T) {
 		{"no rule that denies", "User-agent: *\nAllow: /x", long, true},
 		{"no group", "User-agent: other\nDisallow: /x", long, true},
 	} {
-		d := Decision{Robots: &Resolution{File: robotstxt.Parse([]byte(test.robots), 0)}}
-		if enough := d.judgeWithin(robotstxt.Quick(), Request{Target: Target{Path: test.path}}, Strict); enough != test.want {
+		d := Decision{Robots: &snapshot.Resolution{File: robotstxt.Parse([]byte(test.robots), 0)}}
+		if enough := d.judgeWithin(robotstxt.Quick(), Request{Target: canonical.Target{Path: test.path}}, Strict); enough != test.want {
 			t.Errorf("%s: a quick effort is enough: %v, want %v", test.name, enough, test.want)
 		}
-		d.judge(Request{Target: Target{Path: test.path}}, Strict)
+		d.judge(Request{Target: canonical.Target{Path: test.path}}, Strict)
 		if !d.Allow {
 			t.Errorf("%s: denied, %s", test.name, d.Reason)
 		}
@@ -157,8 +159,8 @@ func TestReadingsShareSteps(t *testing.T) {
 		t.Fatalf("%d readings, too few to tell anything", n)
 	}
 	for readings, want := range map[Readings]bool{Literal: true, Strict: false} {
-		d := Decision{Robots: &Resolution{File: file}}
-		if enough := d.judgeWithin(robotstxt.Quick(), Request{Target: Target{Path: path}}, readings); enough != want || d.Allow != want {
+		d := Decision{Robots: &snapshot.Resolution{File: file}}
+		if enough := d.judgeWithin(robotstxt.Quick(), Request{Target: canonical.Target{Path: path}}, readings); enough != want || d.Allow != want {
 			t.Errorf("%s: enough %v, allow %v; want %v", readings, enough, d.Allow, want)
 		}
 	}

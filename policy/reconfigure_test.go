@@ -14,9 +14,9 @@ import (
 func TestReconfigured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
-		web.serve("https://example.com/robots.txt", raw("HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /private"))
-		web.serve("https://many.example/robots.txt", raw("HTTP/1.1 429 Too Many Requests\n\n"))
-		old := engineFor(t, defaults(), web, newDurable(), io.Discard)
+		web.Serve("https://example.com/robots.txt", raw("HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /private"))
+		web.Serve("https://many.example/robots.txt", raw("HTTP/1.1 429 Too Many Requests\n\n"))
+		old := engineFor(t, defaults(), web, io.Discard)
 		defer old.Close()
 		decide := func(e *Engine, url string) string {
 			t.Helper()
@@ -37,7 +37,7 @@ func TestReconfigured(t *testing.T) {
 			Robots: robots, Transport: other,
 			Overrides: []Override{{Hosts: hosts(t, "example.com"), Paths: []string{"/private/open"}, Action: Allow, Reason: "agreed"}},
 		})
-		web.fetched()
+		web.Fetched()
 		for url, want := range map[string]string{
 			"https://example.com/private":      "deny rule fresh",
 			"https://example.com/private/open": "allow override",
@@ -50,15 +50,15 @@ func TestReconfigured(t *testing.T) {
 		if got := decide(old, "https://example.com/private/open"); got != "deny rule fresh" {
 			t.Errorf("by the old settings: %s", got)
 		}
-		if got := decide(next, "https://new.example/"); got != "allow unavailable unavailable" || !slices.Equal(other.fetched(), []string{"https://new.example/robots.txt"}) {
+		if got := decide(next, "https://new.example/"); got != "allow unavailable unavailable" || !slices.Equal(other.Fetched(), []string{"https://new.example/robots.txt"}) {
 			t.Errorf("a new origin: %s", got)
 		}
-		if got := web.fetched(); len(got) > 0 {
+		if got := web.Fetched(); len(got) > 0 {
 			t.Errorf("the old transport was used for %v", got)
 		}
 
 		// All requests wait for one fetch, of whichever engine.
-		web.serve("https://slow.example/robots.txt", func(r *http.Request) (*http.Response, error) {
+		web.Serve("https://slow.example/robots.txt", func(r *http.Request) (*http.Response, error) {
 			time.Sleep(time.Second)
 			return raw("HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /")(r)
 		})
@@ -68,7 +68,7 @@ func TestReconfigured(t *testing.T) {
 		if got := decide(next, "https://slow.example/"); got != "deny rule fresh" || <-first != got {
 			t.Errorf("one fetch for both: %s", got)
 		}
-		if got := len(other.fetched()); got != 0 {
+		if got := len(other.Fetched()); got != 0 {
 			t.Errorf("%d fetches beside the one that was under way", got)
 		}
 	})

@@ -3,22 +3,24 @@ package policy
 import (
 	"time"
 
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 )
 
 // A PastRequest is a request that was decided before, with the evidence.
 type PastRequest struct {
-	Target  Target
+	Target  canonical.Target
 	Method  string   // as sent; empty: GET
 	Whole   bool     // about the whole host, as [Engine.DecideHost]
 	Crawler *Crawler // of the configuration at that time
 	Tokens  []string // its product tokens then
 
-	Asked  time.Time   // as in Decision
-	Judged time.Time   // [Resolution.At]; zero if robots.txt was not needed
-	Answer *Snapshot   // as in Resolution; nil if robots.txt was not needed
-	Good   *Snapshot   // as in Resolution
-	TDMRep *Resolution // as in Decision; nil if there was none in force
+	Asked  time.Time            // as in Decision
+	Judged time.Time            // [snapshot.Resolution].At; zero if robots.txt was not needed
+	Answer *snapshot.Snapshot   // as in Resolution; nil if robots.txt was not needed
+	Good   *snapshot.Snapshot   // as in Resolution
+	TDMRep *snapshot.Resolution // as in Decision; nil if there was none in force
 	// Rules returns the rules of the file with a digest, nil if it is gone.
 	Rules func(sha256 string) *robotstxt.File
 }
@@ -42,13 +44,13 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 		return d, false
 	}
 	st := c.Robots.ResolveAt(p.Answer, p.Good, p.Judged)
-	if st.State == Fresh || st.State == Stale {
+	if st.State == snapshot.Fresh || st.State == snapshot.Stale {
 		if st.File = p.Rules(st.Snapshot.SHA256); st.File == nil {
 			d.Robots = &st
 			return d, false
 		}
 	}
-	d.Robots, d.URL = &st, p.Target.robotsURL()
+	d.Robots, d.URL = &st, snapshot.Scope{Origin: p.Target.Origin()}.URL()
 	d.judge(r, c.Robots.Readings)
 	if c.Usage.TDMRep && c.wantsTDMRep(r, &d) {
 		d.TDMRep = p.TDMRep
@@ -56,7 +58,3 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 	_ = c.Usage.judge(&d, r, c.Robots.Readings, unlimited)
 	return d, true
 }
-
-// Substitute reports whether a snapshot is no answer of an origin: the engine made it because it
-// could not fetch in time.
-func (s *Snapshot) Substitute() bool { return s.NoSlot && s.Status == 0 }

@@ -10,6 +10,7 @@ import (
 	"robotsgate/htmlmeta"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
@@ -40,7 +41,7 @@ func TestUsageOf(t *testing.T) {
 	} {
 		for size, robots := range map[string]string{"plain": plain, "costly": costly} {
 			parsed := robotstxt.Parse([]byte(robots), 0)
-			d := Decision{Allow: true, Reason: NoMatch, Robots: &Resolution{File: parsed}, TDMRep: &Resolution{TDMRep: file}, Group: parsed.Decide("/", "ExampleBot").Group}
+			d := Decision{Allow: true, Reason: NoMatch, Robots: &snapshot.Resolution{File: parsed}, TDMRep: &snapshot.Resolution{TDMRep: file}, Group: parsed.Decide("/", "ExampleBot").Group}
 			in := d.UsageInput(path)
 			in.Effort = new(robotstxt.Quick())
 			usage.Read(&in)

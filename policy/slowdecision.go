@@ -2,10 +2,14 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
 )
+
+// ErrCostly is an error of [Engine.Decide]: too many slow decisions are waiting already.
+var ErrCostly = errors.New("too many requests wait for a decision that takes long")
 
 const (
 	maxSlowWaiting = 1024

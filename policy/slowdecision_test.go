@@ -15,8 +15,8 @@ import (
 func TestSlowDecisionsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
-		web.serve(example, rules(complexBody))
-		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
+		web.Serve(example, rules(complexBody))
+		e := engineFor(t, defaults(), web, io.Discard)
 		defer e.Close()
 		decide := func(ctx context.Context, path string) (Reason, error) {
 			d, err := e.Decide(ctx, asks(t, "https://example.com"+path, "Bot/1.0"))

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -12,7 +14,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"robotsgate/internal/store"
+	"robotsgate/policy/internal/origintest"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
@@ -48,8 +53,8 @@ type scene struct {
 	parts  map[string]string
 	robots Robots
 	usage  Usage
-	web    *origins
-	store  *durable
+	web    *origintest.Web
+	store  jsonStore
 	engine *Engine
 	agent  string
 	fetch  []usage.Purpose // what the crawler fetches for
@@ -57,7 +62,7 @@ type scene struct {
 }
 
 func play(t *testing.T, file string, ar *txtar.Archive) {
-	s := &scene{T: t, file: file, parts: map[string]string{}, robots: defaults(), web: newOrigins(), store: newDurable(), agent: "ExampleBot/1.0"}
+	s := &scene{T: t, file: file, parts: map[string]string{}, robots: defaults(), web: newOrigins(), store: jsonStore{store.NewMemory(1 << 20)}, agent: "ExampleBot/1.0"}
 	for _, f := range ar.Files {
 		s.parts[f.Name] = string(f.Data)
 	}
@@ -102,7 +107,7 @@ func (s *scene) step(verb string, args []string) {
 		for i := range args {
 			args[i] = absolute(args[i])
 		}
-		s.check("fetched", strings.Join(s.web.fetched(), " "), strings.Join(args, " "))
+		s.check("fetched", strings.Join(s.web.Fetched(), " "), strings.Join(args, " "))
 	case "wait":
 		time.Sleep(s.duration(args[0]))
 	case "clock": // DURATION: it was that much ahead, until now
@@ -123,8 +128,12 @@ func (s *scene) step(verb string, args []string) {
 }
 
 func (s *scene) origin(url, answer, coding string) {
-	if f := failures[answer]; f != nil {
-		s.web.serve(absolute(url), f)
+	if answer == "inward" {
+		s.web.Serve(absolute(url), inward)
+		return
+	}
+	if f := origintest.Failures[answer]; f != nil {
+		s.web.Serve(absolute(url), f)
 		return
 	}
 	text, ok := s.parts[answer]
@@ -132,11 +141,11 @@ func (s *scene) origin(url, answer, coding string) {
 	case !ok:
 		s.Fatalf("%s: no such answer", s.where)
 	case coding == "late":
-		s.web.serve(absolute(url), late(raw(text)))
+		s.web.Serve(absolute(url), origintest.Late(raw(text)))
 	case coding != "":
-		s.web.serve(absolute(url), encoded(text, coding))
+		s.web.Serve(absolute(url), origintest.Encoded(text, coding))
 	default:
-		s.web.serve(absolute(url), raw(text))
+		s.web.Serve(absolute(url), raw(text))
 	}
 }
 
@@ -188,13 +197,13 @@ func (s *scene) replay(r Request, was Decision) {
 }
 
 func (s *scene) sent(name, want string) {
-	r := s.web.last()
+	r := s.web.Last()
 	if r == nil {
 		s.Errorf("%s: nothing was sent", s.where)
 		return
 	}
 	s.check(name, r.Header.Get(name), want)
-	if err := onlyUserAgent(r); err != nil {
+	if err := origintest.OnlyUserAgent(r); err != nil {
 		s.Errorf("%s: %v", s.where, err)
 	}
 }
@@ -294,4 +303,41 @@ func absolute(url string) string {
 		return "https://example.com" + url
 	}
 	return url
+}
+
+// A jsonStore keeps records as JSON, so that times lose their monotonic part, as on a disk.
+type jsonStore struct{ *store.Memory }
+
+func (j jsonStore) Save(ctx context.Context, records map[string]snapshot.Record) error {
+	copies := map[string]snapshot.Record{}
+	for key, rec := range records {
+		text, err := json.Marshal(rec)
+		if err != nil {
+			panic(err)
+		}
+		var saved snapshot.Record
+		if err := json.Unmarshal(text, &saved); err != nil {
+			panic(err)
+		}
+		copies[key] = saved
+	}
+	return j.Memory.Save(ctx, copies)
+}
+
+// shift makes the records of example.com come from a clock that was ahead.
+func (j jsonStore) shift(by time.Duration) {
+	for _, tdmrep := range []bool{false, true} {
+		key := snapshot.Scope{Origin: "https://example.com", TDMRep: tdmrep}.Key()
+		rec, ok := j.Load(context.Background(), key)
+		if !ok {
+			continue
+		}
+		for _, s := range []**snapshot.Snapshot{&rec.Good, &rec.Last} {
+			if *s != nil {
+				*s = new(**s)
+				(*s).Fetched = (*s).Fetched.Add(by)
+			}
+		}
+		_ = j.Save(context.Background(), map[string]snapshot.Record{key: rec})
+	}
 }

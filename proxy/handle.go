@@ -109,7 +109,7 @@ func (x *exchange) decide(ctx context.Context, engine decider) (no *answer) {
 	if asksForRobots(in, decision) {
 		return robotsTxt(decision.Robots)
 	}
-	x.turn, x.Paced, no = awaitTurn(ctx, &p.settings, in, decision, x.out.disconnect)
+	x.turn, x.Paced, no = awaitTurn(ctx, in, decision, x.out.disconnect)
 	return no
 }
 

@@ -31,6 +31,7 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/tagcache"
 	"robotsgate/proxy/internal/header"
 )
@@ -224,7 +225,7 @@ func newWorld(t *testing.T, o options) *world {
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
 	config := policy.Config{
 		Crawlers:  policy.Crawlers{Default: &policy.Crawler{Name: "default", Mode: policy.Enforce, DenyStatus: 403}},
-		Robots:    policy.Robots{MaxAge: 24 * time.Hour, MinAge: 5 * time.Minute, StaleFor: 720 * time.Hour, AfterStale: "disallow", Timeout: 5 * time.Second, MaxBytes: 512 << 10, MaxRedirects: 5, CacheBytes: 1 << 20},
+		Robots:    policy.Robots{Settings: snapshot.Settings{MaxAge: 24 * time.Hour, MinAge: 5 * time.Minute, StaleFor: 720 * time.Hour, AfterStale: "disallow", Timeout: 5 * time.Second, MaxBytes: 512 << 10, MaxRedirects: 5, CacheBytes: 1 << 20}},
 		Transport: upstream,
 		Store:     store.NewMemory(1 << 20),
 		Log:       logger,

@@ -44,7 +44,7 @@ func checkResponse(resp *http.Response, upgrade bool, m *memory.Reservation) err
 type inspector struct {
 	log        *slog.Logger
 	remembered *tagcache.Cache // nil: nothing is remembered
-	silence    time.Duration    // of [Options]
+	silence    time.Duration   // of [Options]
 }
 
 // inspect reads what a response to an allowed request states, and removes from its header what is not for the client.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/auth"
 )
 
@@ -12,7 +13,7 @@ import (
 func BenchmarkKnownLogin(b *testing.B) {
 	engine, err := policy.New(policy.Config{
 		Crawlers: policy.Crawlers{Known: []*policy.Crawler{{Name: "news", Login: loginFor("team", newsPassword)}}, Default: &policy.Crawler{}, RefuseUnknown: true},
-		Robots:   policy.Robots{CacheBytes: 1 << 20},
+		Robots:   policy.Robots{Settings: snapshot.Settings{CacheBytes: 1 << 20}},
 		Log:      quietLog,
 	})
 	if err != nil {

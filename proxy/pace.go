@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"robotsgate/policy"
@@ -23,7 +22,8 @@ import (
 // [Settings] are made anew whenever the configuration changes. A Pacer must survive that, so it belongs
 // to the caller.
 type Pacer interface {
-	// Wait returns when the request may be sent. The context ends when the client disconnects.
+	// Wait returns when the request may be sent. The context ends when the client disconnects. The turn is nil if
+	// the request does not count.
 	Wait(ctx context.Context, r pace.Request) (*pace.Turn, error)
 	// Observe is for report mode: the request is sent at once. It returns what Wait would have done.
 	Observe(r pace.Request) (hold time.Duration, turn *pace.Turn, err error)
@@ -34,8 +34,8 @@ type PaceSource string
 
 // The sources.
 const (
-	ByCrawlDelay PaceSource = "crawl-delay"
-	ByMinDelay   PaceSource = "min-delay"
+	ByCrawlDelay            = PaceSource(pace.ByCrawlDelay)
+	ByMinDelay              = PaceSource(pace.ByMinDelay)
 	ByBackOff    PaceSource = "back-off" // the origin has answered 429 or 503
 )
 
@@ -66,16 +66,20 @@ func (p *Paced) Waited() time.Duration {
 // notSubresources are the values of Sec-Fetch-Dest of requests that are not for parts of a page.
 var notSubresources = []string{"", "document", "iframe", "frame", "empty"}
 
-// awaitTurn waits until the request may be sent. It returns its turn, nil if there is no pace, or what to answer if it
-// must not be sent. current are the settings in force when the turn comes. gone detects that the client disconnects; it may be nil.
-func awaitTurn(ctx context.Context, current *atomic.Pointer[Settings], in *inbound, d *policy.Decision, gone *client.DisconnectDetector) (*pace.Turn, Paced, *answer) {
-	settings := in.settings
-	if !settings.paces(in.header) {
+// awaitTurn waits until the request may be sent. It returns its turn, nil if the request does not count, or what to
+// answer if it must not be sent. gone detects that the client disconnects; it may be nil.
+func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision, gone *client.DisconnectDetector) (*pace.Turn, Paced, *answer) {
+	pacer := in.settings.Pacer
+	if pacer == nil {
 		return nil, Paced{}, nil
 	}
-	ask, paced := paceRequest(&settings.Pace, in, d)
+	ask := paceRequest(in, d)
 	if d.Crawler.Mode == policy.Report {
-		hold, turn, err := settings.Pacer.Observe(ask)
+		hold, turn, err := pacer.Observe(ask)
+		if turn == nil {
+			return nil, Paced{}, nil
+		}
+		paced := pacedBy(turn.Distance, d)
 		paced.Reported = true
 		paced.held(hold, turn.By)
 		if late, ok := errors.AsType[*pace.TooLate](err); ok {
@@ -86,18 +90,12 @@ func awaitTurn(ctx context.Context, current *atomic.Pointer[Settings], in *inbou
 	if gone != nil {
 		ask.OnHold = gone.Watch
 	}
-	ask.Renew = func() (interval, memory time.Duration) {
-		now := current.Load()
-		if !now.paces(in.header) {
-			paced = Paced{}
-			return 0, 0
-		}
-		var again pace.Request
-		again, paced = paceRequest(&now.Pace, in, d)
-		return again.Interval, again.Memory
-	}
-	turn, err := settings.Pacer.Wait(ctx, ask)
+	turn, err := pacer.Wait(ctx, ask)
 	if err == nil {
+		if turn == nil {
+			return nil, Paced{}, nil
+		}
+		paced := pacedBy(turn.Distance, d)
 		paced.held(turn.Held, turn.By)
 		return turn, paced, nil
 	}
@@ -111,37 +109,35 @@ func awaitTurn(ctx context.Context, current *atomic.Pointer[Settings], in *inbou
 	if !ok {
 		return nil, Paced{}, failure(err, in, nil)
 	}
+	paced := pacedBy(late.Distance, d)
 	paced.refused(late)
 	return nil, paced, tooLate(&paced, d.URL, late)
 }
 
-// paces reports whether a request waits and counts. The client's Sec-Fetch-Dest tells whether it is for a part of a page.
-func (s *Settings) paces(h http.Header) bool {
-	return s.Pacer != nil && (s.Pace.Subresources != pace.Free || slices.Contains(notSubresources, h.Get("Sec-Fetch-Dest")))
-}
-
-// paceRequest returns what the pacer needs to know of the request, and what sets its pace.
-func paceRequest(s *pace.Config, in *inbound, d *policy.Decision) (pace.Request, Paced) {
-	ask := pace.Request{Origin: in.target.Origin(), Crawler: d.Crawler.Name, Token: d.Token, Fetched: d.Robots != nil && d.Robots.From == snapshot.Fetched}
+// paceRequest returns what the pacer needs to know of the request. The client's Sec-Fetch-Dest tells whether it is
+// for a part of a page.
+func paceRequest(in *inbound, d *policy.Decision) pace.Request {
+	ask := pace.Request{
+		Origin: in.target.Origin(), Crawler: d.Crawler.Name, Token: d.Token, LongestDelay: longestDelay(d),
+		Fetched:     d.Robots != nil && d.Robots.From == snapshot.Fetched,
+		Subresource: !slices.Contains(notSubresources, in.header.Get("Sec-Fetch-Dest")),
+	}
+	if seconds, _, ok := d.Group.CrawlDelay(); ok {
+		ask.CrawlDelay = delay(seconds)
+	}
 	if d.Crawler == in.settings.Engine.Crawlers().Default {
 		ask.Client = client.LimitKey(in.client).String() // a User-Agent, and so the product token, is what the client claims
 	}
-	paced := Paced{Delay: s.MinDelay}
-	if s.MinDelay > 0 {
-		paced.Source = ByMinDelay
+	return ask
+}
+
+// pacedBy returns what has set the pace of a request.
+func pacedBy(distance pace.Distance, d *policy.Decision) Paced {
+	p := Paced{Delay: distance.Interval, Source: PaceSource(distance.By), Announced: distance.Announced}
+	if distance.By == pace.ByCrawlDelay {
+		_, p.Line, _ = d.Group.CrawlDelay()
 	}
-	seconds, line, ok := d.Group.CrawlDelay()
-	longer := ok && delay(seconds) >= s.MinDelay
-	if s.CrawlDelay == pace.Obey {
-		if longer && seconds > 0 {
-			paced = Paced{Delay: delay(seconds), Source: ByCrawlDelay, Line: line}
-		}
-		ask.Memory = longestDelay(d)
-	} else if s.MinDelay > 0 {
-		paced.Announced = longer
-	}
-	ask.Interval = paced.Delay
-	return ask, paced
+	return p
 }
 
 // longestDelay returns the longest Crawl-delay of any group.

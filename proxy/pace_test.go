@@ -26,8 +26,10 @@ type testPacer struct {
 	turn    chan error        // what Wait returns
 }
 
-func newTestPacer() *testPacer {
-	return &testPacer{free: pace.New(pace.Config{}, nil), waiting: make(chan pace.Request, 1), turn: make(chan error)}
+func newTestPacer() *testPacer { return newTestPacerWith(pace.Config{}) }
+
+func newTestPacerWith(c pace.Config) *testPacer {
+	return &testPacer{free: pace.New(c, nil), waiting: make(chan pace.Request, 1), turn: make(chan error)}
 }
 
 func (p *testPacer) Wait(ctx context.Context, r pace.Request) (*pace.Turn, error) {
@@ -37,7 +39,7 @@ func (p *testPacer) Wait(ctx context.Context, r pace.Request) (*pace.Turn, error
 		if err != nil {
 			return nil, err
 		}
-		return p.free.Wait(ctx, pace.Request{})
+		return p.free.Wait(ctx, r)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -45,7 +47,7 @@ func (p *testPacer) Wait(ctx context.Context, r pace.Request) (*pace.Turn, error
 
 func (p *testPacer) Observe(r pace.Request) (time.Duration, *pace.Turn, error) {
 	p.waiting <- r
-	_, turn, _ := p.free.Observe(pace.Request{})
+	_, turn, _ := p.free.Observe(r)
 	return 1500 * time.Millisecond, turn, <-p.turn
 }
 
@@ -63,7 +65,7 @@ func TestPacer(t *testing.T) {
 			}
 			got <- resp
 		}()
-		if r := receive(t, pacer.waiting, "the request's wait"); r.Origin != v.origin || r.Crawler != "default" || r.Interval != 0 {
+		if r := receive(t, pacer.waiting, "the request's wait"); r.Origin != v.origin || r.Crawler != "default" || r.CrawlDelay != 2500*time.Millisecond || r.Subresource {
 			t.Errorf("waiting: %+v", r)
 		}
 		if n := len(w.arrived()); n != before {
@@ -98,34 +100,34 @@ func TestPacerHoldsTunnel(t *testing.T) {
 
 const pacedRobots = "User-agent: *\nDisallow: /x/\nCrawl-delay: 2\n\nUser-agent: ExampleBot\nUser-agent: Other\nCrawl-delay: 1.5\nDisallow: /private/\n\nUser-agent: Slow\nDisallow: /x/\nCrawl-delay: 30\n"
 
-// The pacer gets the larger of Crawl-delay and the least delay, and the longest delay of any group.
-// The header names what has set the pace.
+// The pacer gets the crawler's Crawl-delay, and the longest one of any group. The header names what has set the pace.
 func TestPaceRequests(t *testing.T) {
+	asked := pace.Request{CrawlDelay: 1500 * time.Millisecond, LongestDelay: 30 * time.Second}
 	for name, c := range map[string]struct {
 		pace   pace.Config
 		robots string
 		want   pace.Request
 		header string
 	}{
-		"obeyed":             {pace.Config{CrawlDelay: pace.Obey}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
-		"longer":             {pace.Config{CrawlDelay: pace.Obey, MinDelay: time.Second}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond, Memory: 30 * time.Second}, "1.5;src=crawl-delay;line=7;held=0.0"},
-		"shorter":            {pace.Config{CrawlDelay: pace.Obey, MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second, Memory: 30 * time.Second}, "3.0;src=min-delay;held=0.0"},
-		"announced":          {pace.Config{}, pacedRobots, pace.Request{}, "1.5;line=7"},
-		"announced, shorter": {pace.Config{MinDelay: 3 * time.Second}, pacedRobots, pace.Request{Interval: 3 * time.Second}, "3.0;src=min-delay;held=0.0"},
-		"announced, longer":  {pace.Config{MinDelay: time.Second}, pacedRobots, pace.Request{Interval: time.Second}, "1.5;line=7"},
-		"announced, equal":   {pace.Config{MinDelay: 1500 * time.Millisecond}, pacedRobots, pace.Request{Interval: 1500 * time.Millisecond}, "1.5;line=7"},
-		"only a minimum":     {pace.Config{MinDelay: 3 * time.Second}, "# nothing\n", pace.Request{Interval: 3 * time.Second}, "3.0;src=min-delay;held=0.0"},
+		"obeyed":             {pace.Config{CrawlDelay: pace.Obey}, pacedRobots, asked, "1.5;src=crawl-delay;line=7;held=0.0"},
+		"longer":             {pace.Config{CrawlDelay: pace.Obey, MinDelay: time.Second}, pacedRobots, asked, "1.5;src=crawl-delay;line=7;held=0.0"},
+		"shorter":            {pace.Config{CrawlDelay: pace.Obey, MinDelay: 3 * time.Second}, pacedRobots, asked, "3.0;src=min-delay;held=0.0"},
+		"announced":          {pace.Config{}, pacedRobots, asked, "1.5;line=7"},
+		"announced, shorter": {pace.Config{MinDelay: 3 * time.Second}, pacedRobots, asked, "3.0;src=min-delay;held=0.0"},
+		"announced, longer":  {pace.Config{MinDelay: time.Second}, pacedRobots, asked, "1.5;line=7"},
+		"announced, equal":   {pace.Config{MinDelay: 1500 * time.Millisecond}, pacedRobots, asked, "1.5;line=7"},
+		"only a minimum":     {pace.Config{MinDelay: 3 * time.Second}, "# nothing\n", pace.Request{}, "3.0;src=min-delay;held=0.0"},
 		"none":               {pace.Config{CrawlDelay: pace.Obey}, "# nothing\n", pace.Request{}, ""},
 		"zero":               {pace.Config{CrawlDelay: pace.Obey}, "User-agent: *\nCrawl-delay: 0\n", pace.Request{}, "0.0;line=2"},
-		"absurd":             {pace.Config{CrawlDelay: pace.Obey}, "User-agent: *\nCrawl-delay: 999999999999999999999\n", pace.Request{Interval: 1e9 * time.Second, Memory: 1e9 * time.Second}, "1000000000.0;src=crawl-delay;line=2;held=0.0"},
+		"absurd":             {pace.Config{CrawlDelay: pace.Obey}, "User-agent: *\nCrawl-delay: 999999999999999999999\n", pace.Request{CrawlDelay: 1e9 * time.Second, LongestDelay: 1e9 * time.Second}, "1000000000.0;src=crawl-delay;line=2;held=0.0"},
 		"invalid":            {pace.Config{CrawlDelay: pace.Obey}, "User-agent: *\nCrawl-delay: -5\nCrawl-delay: soon\nCrawl-delay: 1e9\n", pace.Request{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pacer := newTestPacer()
-			w := newWorld(t, options{robots: c.robots, gate: func(o *Options) { o.Settings.Pacer, o.Settings.Pace = pacer, c.pace }})
+			pacer := newTestPacerWith(c.pace)
+			w := newWorld(t, options{robots: c.robots, gate: func(o *Options) { o.Settings.Pacer = pacer }})
 			go func() {
 				got := <-pacer.waiting
-				if got.Interval != c.want.Interval || got.Memory != c.want.Memory || !got.Fetched {
+				if got.CrawlDelay != c.want.CrawlDelay || got.LongestDelay != c.want.LongestDelay || !got.Fetched {
 					t.Errorf("got %+v, want %+v", got, c.want)
 				}
 				pacer.turn <- nil
@@ -181,8 +183,9 @@ func TestSeconds(t *testing.T) {
 
 // An error refuses the request; TooLate says when to try again. The decision stays.
 func TestPacerRefuses(t *testing.T) {
-	pacer := newTestPacer()
-	w := newWorld(t, options{robots: pacedRobots, gate: func(o *Options) { o.Settings.Pacer, o.Settings.Pace = pacer, pace.Config{CrawlDelay: pace.Obey} }})
+	pacer := newTestPacerWith(pace.Config{CrawlDelay: pace.Obey})
+	w := newWorld(t, options{robots: pacedRobots, gate: func(o *Options) { o.Settings.Pacer = pacer }})
+	asked := pace.Distance{Interval: 1500 * time.Millisecond, By: pace.ByCrawlDelay}
 	for _, c := range []struct {
 		err     error
 		status  int
@@ -191,9 +194,9 @@ func TestPacerRefuses(t *testing.T) {
 		header  string // its beginning
 		says    string
 	}{
-		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval}, 429, "pace", ByPace, "1.5;src=crawl-delay;line=7;retry=9", "Line 7 of "},
-		{&pace.TooLate{After: 90 * time.Second, By: pace.ByPause}, 429, "pace", ByPace, "90.0;src=back-off;retry=9", "429 or 503"},
-		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Full: true}, 429, "pace", ByPace, "1.5;src=crawl-delay;line=7;retry=9", "As many requests wait"},
+		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Distance: asked}, 429, "pace", ByPace, "1.5;src=crawl-delay;line=7;retry=9", "Line 7 of "},
+		{&pace.TooLate{After: 90 * time.Second, By: pace.ByPause, Distance: asked}, 429, "pace", ByPace, "90.0;src=back-off;retry=9", "429 or 503"},
+		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Full: true, Distance: asked}, 429, "pace", ByPace, "1.5;src=crawl-delay;line=7;retry=9", "As many requests wait"},
 		{pace.ErrClosed, 503, "ending", ByPace, "1.5;line=7", "about to end"},
 		{errors.New("out of order"), 502, "", "", "1.5;line=7", ""},
 	} {
@@ -220,8 +223,8 @@ func TestPacerRefuses(t *testing.T) {
 
 // In report mode nothing is held or refused.
 func TestPaceReported(t *testing.T) {
-	pacer := newTestPacer()
-	w := newWorld(t, options{robots: pacedRobots, gate: func(o *Options) { o.Settings.Pacer, o.Settings.Pace = pacer, pace.Config{CrawlDelay: pace.Obey} },
+	pacer := newTestPacerWith(pace.Config{CrawlDelay: pace.Obey})
+	w := newWorld(t, options{robots: pacedRobots, gate: func(o *Options) { o.Settings.Pacer = pacer },
 		engine: func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report }})
 	for _, c := range []struct {
 		err    error
@@ -245,19 +248,23 @@ func TestPaceReported(t *testing.T) {
 	}
 }
 
-// Parts of a page neither wait nor count if they are free.
+// Parts of a page neither wait nor count if they are free. Other requests do, and here they come too early.
 func TestFreeSubresources(t *testing.T) {
-	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer, o.Settings.Pace = pacer, pace.Config{Subresources: pace.Free} }})
+	pacer := pace.New(pace.Config{Subresources: pace.Free, MinDelay: time.Hour, MaxDelay: time.Hour}, nil)
+	defer pacer.Close()
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
+	resp, _ := w.get(w.http + "/page")
+	wantStatus(t, resp, 200)
 	for kind, free := range map[string]bool{"": false, "document": false, "iframe": false, "frame": false, "empty": false, "image": true, "script": true, "style": true, "video": true} {
-		if !free {
-			go func() {
-				<-pacer.waiting
-				pacer.turn <- nil
-			}()
+		want, header := 429, "3600.0;src=min-delay;retry="
+		if free {
+			want, header = 200, "2.5;line=4" // as without a pace
 		}
 		resp, _ := w.get(w.http+"/page", "Sec-Fetch-Dest", kind)
-		wantStatus(t, resp, 200)
+		wantStatus(t, resp, want)
+		if got := resp.Header.Get("Robots-Gate-Delay"); !strings.HasPrefix(got, header) {
+			t.Errorf("%q: Robots-Gate-Delay: %q", kind, got)
+		}
 	}
 }
 
@@ -335,9 +342,9 @@ func TestPacerLeavesOwnAnswersAlone(t *testing.T) {
 // A held request of a client that disconnects frees its place within 10 ms, on every way. The fastest of
 // some counts, since the machine may be busy.
 func TestHangUp(t *testing.T) {
-	pacer := pace.New(pace.Config{MaxDelay: time.Hour, MaxWait: time.Hour, MaxQueue: 10}, nil)
+	pacer := pace.New(pace.Config{MinDelay: time.Hour, MaxDelay: time.Hour, MaxWait: time.Hour, MaxQueue: 10}, nil)
 	defer pacer.Close()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer, o.Settings.Pace = pacer, pace.Config{MinDelay: time.Hour} }})
+	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
 	waits := func(n int) (took time.Duration) {
 		t.Helper()
 		for begun := time.Now(); took < 10*time.Second; time.Sleep(100 * time.Microsecond) {
@@ -350,7 +357,7 @@ func TestHangUp(t *testing.T) {
 		return took
 	}
 	w.ways(t, func(t *testing.T, v way) {
-		pacer.Observe(pace.Request{Origin: v.origin, Interval: time.Hour}) // a request has just started
+		pacer.Observe(pace.Request{Origin: v.origin}) // a request has just started
 		fastest := time.Hour
 		for range 10 {
 			ctx, hangUp := context.WithCancel(t.Context())
@@ -411,13 +418,13 @@ func TestPingWhileHeld(t *testing.T) {
 // more: further ones wait for memory, other clients are served, and when the client leaves all of it
 // is returned.
 func TestHeldHTTP2(t *testing.T) {
-	pacer := pace.New(pace.Config{MaxDelay: time.Hour, MaxWait: 1e5 * time.Hour, MaxQueue: 10_000}, nil)
+	pacer := pace.New(pace.Config{MinDelay: time.Hour, MaxDelay: time.Hour, MaxWait: 1e5 * time.Hour, MaxQueue: 10_000}, nil)
 	defer pacer.Close()
 	w := newWorld(t, options{gate: func(o *Options) {
-		o.Settings.Pacer, o.Settings.Pace = pacer, pace.Config{MinDelay: time.Hour}
+		o.Settings.Pacer = pacer
 		o.Done = func(*Record) {}
 	}})
-	pacer.Observe(pace.Request{Origin: w.https, Interval: time.Hour}) // a request has just started
+	pacer.Observe(pace.Request{Origin: w.https}) // a request has just started
 	const conns, streams = 13, 100
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()

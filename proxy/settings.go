@@ -7,7 +7,6 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
-	"robotsgate/policy/pace"
 )
 
 // Limits bound what each client can use. Zero values are those of [DefaultLimits].
@@ -43,8 +42,7 @@ type Settings struct {
 
 	Tags Tags
 
-	Pacer Pacer       // nil: there is no pace, and every allowed request is sent at once
-	Pace  pace.Config // the intervals that the Pacer is to keep
+	Pacer Pacer // nil: there is no pace, and every allowed request is sent at once
 
 	ConnectionLimits
 

@@ -233,9 +233,9 @@ var redirectedWorlds = map[string]func(*testing.T, *options){
 		add(&o.engine, knownCrawler(policy.Crawler{Login: loginFor("team", newsPassword)}))
 	},
 	"pace": func(t *testing.T, o *options) {
-		pacer := pace.New(pace.Config{MaxDelay: time.Hour, MaxQueue: 10}, nil)
+		pacer := pace.New(pace.Config{MinDelay: time.Minute, MaxDelay: time.Hour, MaxQueue: 10}, nil)
 		t.Cleanup(pacer.Close)
-		add(&o.gate, func(o *Options) { o.Settings.Pacer, o.Settings.Pace = pacer, pace.Config{MinDelay: time.Minute} })
+		add(&o.gate, func(o *Options) { o.Settings.Pacer = pacer })
 	},
 }
 

@@ -205,9 +205,9 @@ func TestTransparentHTTP2(t *testing.T) {
 func TestTransparentPassthroughHeld(t *testing.T) {
 	w := newWorld(t, options{robots: "# nothing\n", gate: func(o *Options) {
 		unseen(o)
-		o.Settings.Pace = pace.Default()
-		o.Settings.Pace.MinDelay = 100 * time.Millisecond
-		o.Settings.Pacer = pace.New(o.Settings.Pace, nil)
+		c := pace.Default()
+		c.MinDelay = 100 * time.Millisecond
+		o.Settings.Pacer = pace.New(c, nil)
 	}})
 	address, request := w.redirect(t, portOf(w.https)), "GET /a HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n"
 	for range 3 {

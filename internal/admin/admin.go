@@ -17,6 +17,7 @@ import (
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/overview"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 )
 
 // Options are the sources of the answers.
@@ -81,7 +82,7 @@ func (a *admin) ready(w http.ResponseWriter, _ *http.Request) {
 }
 
 // request returns the GET of a crawler with this User-Agent.
-func (a *admin) request(t policy.Target, agent string) policy.Request {
+func (a *admin) request(t canonical.Target, agent string) policy.Request {
 	return policy.Request{Target: t, Crawler: a.Engine.Crawlers().Identify(policy.Client{UserAgent: agent}), UserAgent: agent}
 }
 

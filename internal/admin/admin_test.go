@@ -24,6 +24,7 @@ import (
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/snapshot"
 )
 
 // An origin answers for every host, and counts the fetches.
@@ -39,7 +40,7 @@ type origin struct {
 	refuse   bool              // unknown clients
 	seen     *overview.Overview
 	alerts   []Alert
-	store    policy.Store
+	store    snapshot.Store
 	past     []Past
 	files    map[string]string // of past, by their digest
 }
@@ -71,9 +72,9 @@ func listener(t *testing.T, o *origin) http.Handler {
 	t.Helper()
 	engine, err := policy.New(policy.Config{
 		Crawlers:  policy.Crawlers{Known: o.crawlers, Default: &policy.Crawler{Name: "default", Mode: policy.Enforce}, RefuseUnknown: o.refuse},
-		Robots:    policy.Robots{MaxAge: 24 * time.Hour, StaleFor: 720 * time.Hour, Timeout: time.Minute, MaxBytes: 1 << 20, MaxRedirects: 5, CacheBytes: 1 << 20},
+		Robots:    policy.Robots{Settings: snapshot.Settings{MaxAge: 24 * time.Hour, StaleFor: 720 * time.Hour, Timeout: time.Minute, MaxBytes: 1 << 20, MaxRedirects: 5, CacheBytes: 1 << 20}},
 		Transport: o,
-		Store:     cmp.Or[policy.Store](o.store, store.NewMemory(1<<20)),
+		Store:     cmp.Or[snapshot.Store](o.store, store.NewMemory(1<<20)),
 		Log:       slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -232,7 +233,7 @@ func TestRobots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{status: 200, body: rules}
 		h := listener(t, o)
-		sum := policy.Digest(rules)
+		sum := snapshot.Digest(rules)
 		const path = "?origin=http://a.example"
 		for _, step := range []struct {
 			name   string

@@ -9,7 +9,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/overview"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // An Alert is a problem that an operator should solve.
@@ -106,13 +106,13 @@ func refusedLogins(causes []overview.Cause) []Alert {
 
 // unreachable returns the alert about origins to which the gate denies all requests, since their
 // robots.txt is unreachable.
-func unreachable(outages []policy.Outage, now time.Time) []Alert {
+func unreachable(outages []snapshot.Outage, now time.Time) []Alert {
 	a := Alert{
 		Kind: "unreachable", Text: "The robots.txt of these origins is unreachable, so all requests to them are denied:",
 		Do: "Check the network, DNS and the TLS certificate of the origin. The gate tries again by itself. Until then you can allow a request with an override.",
 	}
 	for _, o := range outages {
-		if o.State == policy.Unreachable && !o.Allow {
+		if o.State == snapshot.Unreachable && !o.Allow {
 			a.Details = append(a.Details, fmt.Sprintf("%s, for %s: %s", o.Origin, since(o.Since, now), cmp.Or(o.Error, "no answer")))
 		}
 	}
@@ -123,7 +123,7 @@ func unreachable(outages []policy.Outage, now time.Time) []Alert {
 }
 
 // forbidden returns the alert about crawlers for which a robots.txt was replaced by a 401 or 403.
-func forbidden(all []policy.Forbidden, now time.Time) []Alert {
+func forbidden(all []snapshot.Forbidden, now time.Time) []Alert {
 	a := Alert{
 		Kind: "forbidden", Text: "These origins refuse crawlers their robots.txt. The gate has a copy, which no longer decides for them:",
 		Do: "Ask the origin to let the crawler fetch /robots.txt. robots.forbidden says what the gate does meanwhile: allow (RFC 9309, 2.3.1.3) or disallow.",
@@ -142,7 +142,7 @@ func forbidden(all []policy.Forbidden, now time.Time) []Alert {
 }
 
 // crawlerOf names the crawler that is refused a robots.txt.
-func crawlerOf(f policy.Forbidden) string {
+func crawlerOf(f snapshot.Forbidden) string {
 	if f.Token == "" {
 		return cmp.Or(f.Crawler, "other clients")
 	}

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // TestChanges: the history shows which lines changed from each file to the next.
 func TestChanges(t *testing.T) {
 	files := map[string]string{}
 	digest := func(body string) string {
-		d := policy.Digest(body)
+		d := snapshot.Digest(body)
 		files[d] = body
 		return d
 	}
@@ -48,8 +48,8 @@ func TestManyChanges(t *testing.T) {
 	o := &origin{status: 200, body: rules, files: map[string]string{}}
 	for i := range 3 * maxPast {
 		body := strings.Repeat(fmt.Sprintf("Disallow: /%d/%s\n", i, strings.Repeat("<", 1000)), 400)
-		o.files[policy.Digest(body)] = body
-		o.past = append(o.past, Past{From: time.Unix(int64(i), 0), Status: 200, SHA256: policy.Digest(body)})
+		o.files[snapshot.Digest(body)] = body
+		o.past = append(o.past, Past{From: time.Unix(int64(i), 0), Status: 200, SHA256: snapshot.Digest(body)})
 	}
 	h := listener(t, o)
 	ask(h, "POST", "192.0.2.1:9310", "/origin?origin=http://a.example")

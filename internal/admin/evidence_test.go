@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,15 +40,10 @@ func TestEvidence(t *testing.T) {
 			`bad.example does not cosign https://bad.example/ its answer is <b>\u202e Has cosigned 5 records. Failed requests: 2.`,
 			"new.example no cosignature since the start https://new.example/ Has cosigned no record. Failed requests: 0.")
 
-		all := answers(t, h, "GET", "/api/overview")
-		var kinds []any
-		for _, a := range all["alerts"].([]any) {
-			kinds = append(kinds, a.(map[string]any)["kind"])
-		}
-		if got := fmt.Sprint(kinds); got != "[evidence witness]" {
+		if got := alertKinds(t, h); got != "[evidence witness]" {
 			t.Errorf("the API has the alerts %s", got)
 		}
-		got := all["evidence"].(map[string]any)
+		got := answers(t, h, "GET", "/api/overview")["evidence"].(map[string]any)
 		if got["log"] != s.Name || got["key"] != s.Key || got["size"] != 12345.0 || got["broken"] != s.Broken || got["checkpoint"] != nil {
 			t.Errorf("the API has %v", got)
 		}

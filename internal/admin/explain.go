@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 )
 
 // explain answers the API as robotsgate check --json does. With an error it returns the status
@@ -38,7 +39,7 @@ func excerpt(d *policy.Decision) (lines []line) {
 // the status of the response.
 func (a *admin) decide(r *http.Request) (*policy.Explanation, *policy.Decision, int, error) {
 	q := r.URL.Query()
-	target, err := policy.ReadURL(q.Get("url"))
+	target, err := canonical.ReadURL(q.Get("url"))
 	if err != nil {
 		return nil, nil, http.StatusBadRequest, fmt.Errorf("url: %w", err)
 	}

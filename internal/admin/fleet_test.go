@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,11 +57,7 @@ func TestFleetAlerts(t *testing.T) {
 		has(t, see(t, h, "/"), "Needs attention: 2 The fleet's store is away, for 10 s. This gate goes on alone: connection refused\\u202e Check the store",
 			"The gates of the fleet have different configurations: a: configuration 1, version v1 b: configuration 2, version v2 Give all gates",
 			"Fleet Store away redis://valkey.lan:6379 since 10 s ago connection refused", "Different configurations")
-		var kinds []any
-		for _, a := range answers(t, h, "GET", "/api/overview")["alerts"].([]any) {
-			kinds = append(kinds, a.(map[string]any)["kind"])
-		}
-		if got := fmt.Sprint(kinds); got != "[fleet configurations]" {
+		if got := alertKinds(t, h); got != "[fleet configurations]" {
 			t.Errorf("the API has the alerts %s", got)
 		}
 	})

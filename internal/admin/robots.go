@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/snapshot"
 )
 
 // known is what is kept of an origin: the snapshot in force for the client of the query, the
@@ -37,31 +38,31 @@ type Past struct {
 }
 
 type inForce struct {
-	State   policy.State `json:"state"`
-	Status  int          `json:"status,omitempty"` // 0: there was no response
-	Fetched time.Time    `json:"fetched"`
-	Age     int64        `json:"age"` // seconds
-	SHA256  string       `json:"sha256,omitempty"`
-	Error   string       `json:"error,omitempty"`
-	Due     bool         `json:"due,omitempty"` // the next request fetches it
+	State   snapshot.State `json:"state"`
+	Status  int            `json:"status,omitempty"` // 0: there was no response
+	Fetched time.Time      `json:"fetched"`
+	Age     int64          `json:"age"` // seconds
+	SHA256  string         `json:"sha256,omitempty"`
+	Error   string         `json:"error,omitempty"`
+	Due     bool           `json:"due,omitempty"` // the next request fetches it
 }
 
-func standing(st policy.Resolution, due bool) *inForce {
+func standing(st snapshot.Resolution, due bool) *inForce {
 	s := st.Snapshot
 	return &inForce{st.State, s.Status, second(s.Fetched), int64(st.Age / time.Second), s.SHA256, s.Error, due}
 }
 
-// record is a policy.Record as JSON.
+// record is a snapshot.Record as JSON.
 type record struct {
-	Good *snapshot `json:"good,omitempty"` // the last with rules
-	Last *snapshot `json:"last,omitempty"` // the last that states the origin's answer
+	Good *answer `json:"good,omitempty"` // the last with rules
+	Last *answer `json:"last,omitempty"` // the last that states the origin's answer
 	// Answers that bind one crawler only, without rules and with rules, by product token; that of a configured
 	// crawler has its name and a slash before it.
-	Bound  map[string]snapshot `json:"bound,omitempty"`
-	Copies map[string]snapshot `json:"copies,omitempty"`
+	Bound  map[string]answer `json:"bound,omitempty"`
+	Copies map[string]answer `json:"copies,omitempty"`
 }
 
-type snapshot struct {
+type answer struct {
 	URL        string    `json:"url"`
 	Status     int       `json:"status,omitempty"`
 	Error      string    `json:"error,omitempty"`
@@ -78,23 +79,23 @@ type snapshot struct {
 	Since      time.Time `json:"since,omitzero"`
 }
 
-func recordOf(r policy.Record) record {
-	return record{Good: snapshotOf(r.Good), Last: snapshotOf(r.Last), Bound: bySlot(r.Bound), Copies: bySlot(r.Copies)}
+func recordOf(r snapshot.Record) record {
+	return record{Good: answerOf(r.Good), Last: answerOf(r.Last), Bound: bySlot(r.Bound), Copies: bySlot(r.Copies)}
 }
 
-func bySlot(all map[string]*policy.Snapshot) map[string]snapshot {
-	out := map[string]snapshot{}
+func bySlot(all map[string]*snapshot.Snapshot) map[string]answer {
+	out := map[string]answer{}
 	for slot, s := range all {
-		out[strings.TrimPrefix(slot, "/")] = *snapshotOf(s)
+		out[strings.TrimPrefix(slot, "/")] = *answerOf(s)
 	}
 	return out
 }
 
-func snapshotOf(s *policy.Snapshot) *snapshot {
+func answerOf(s *snapshot.Snapshot) *answer {
 	if s == nil {
 		return nil
 	}
-	out := &snapshot{
+	out := &answer{
 		URL: s.URL, Status: s.Status, Error: s.Error, Fetched: second(s.Fetched), SHA256: s.SHA256, Truncated: s.Cut, Looped: s.Looped, Varies: s.Varies,
 		ETag: s.ETag, Modified: s.Modified, RetryAfter: int64(s.Retry / time.Second), Failures: s.Failures, Since: second(s.Since),
 	}
@@ -108,13 +109,13 @@ func snapshotOf(s *policy.Snapshot) *snapshot {
 func second(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 func (a *admin) robots(r *http.Request) (known, int, error) {
-	target, err := policy.ParseURL(r.URL.Query().Get("origin"))
+	target, err := canonical.ParseURL(r.URL.Query().Get("origin"))
 	if err != nil {
 		return known{}, http.StatusBadRequest, fmt.Errorf("origin: %w", err)
 	}
 	origin := target.Origin()
-	rec, others := a.Engine.Known(r.Context(), policy.Scope{Origin: origin})
-	ofCrawlers, crawlers := a.Engine.Known(r.Context(), policy.Scope{Origin: origin, Crawlers: true})
+	rec, others := a.Engine.Snapshots().Known(r.Context(), snapshot.Scope{Origin: origin})
+	ofCrawlers, crawlers := a.Engine.Snapshots().Known(r.Context(), snapshot.Scope{Origin: origin, Crawlers: true})
 	if !others && !crawlers {
 		return known{}, http.StatusNotFound, errors.New("no robots.txt of " + origin + " is known yet")
 	}
@@ -144,7 +145,7 @@ func (a *admin) robots(r *http.Request) (known, int, error) {
 }
 
 func (a *admin) refresh(r *http.Request) (any, int, error) {
-	target, err := policy.ParseURL(r.URL.Query().Get("origin"))
+	target, err := canonical.ParseURL(r.URL.Query().Get("origin"))
 	if err != nil {
 		return nil, http.StatusBadRequest, fmt.Errorf("origin: %w", err)
 	}

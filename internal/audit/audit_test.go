@@ -20,7 +20,9 @@ import (
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/keyfile"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstag"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -44,8 +46,8 @@ func open(t testing.TB, o Options, out, logged io.Writer) *Log {
 
 // decided is a decision by a robots.txt of these rules.
 func decided(rules string, tokens ...string) *policy.Decision {
-	r := policy.Robots{MaxAge: time.Hour, MaxBytes: 1 << 20}
-	d := r.Judge(200, []byte(rules), policy.Target{Path: "/private/x"}, tokens)
+	r := policy.Robots{Settings: snapshot.Settings{MaxAge: time.Hour, MaxBytes: 1 << 20}}
+	d := r.Judge(200, []byte(rules), canonical.Target{Path: "/private/x"}, tokens)
 	d.URL = "http://a.example/robots.txt"
 	return &d
 }
@@ -95,7 +97,7 @@ func TestRecord(t *testing.T) {
 			if err := json.Unmarshal(recordsIn(out.Bytes())[0], &r); err != nil {
 				t.Fatal(err)
 			}
-			if d := test.x.Decision; d != nil && (r.Robots == nil || r.Robots.SHA256 != d.Robots.Snapshot.SHA256 || r.Robots.URL != d.URL || r.Robots.Status != 200 || r.Robots.State != policy.Fresh) {
+			if d := test.x.Decision; d != nil && (r.Robots == nil || r.Robots.SHA256 != d.Robots.Snapshot.SHA256 || r.Robots.URL != d.URL || r.Robots.Status != 200 || r.Robots.State != snapshot.Fresh) {
 				t.Errorf("robots: got %+v", r.Robots)
 			}
 			r.Robots, r.Place, r.Gate = nil, Place{}, ""
@@ -162,21 +164,11 @@ func TestWholeLines(t *testing.T) {
 	}
 }
 
-// A fullDisk accepts empty writes only.
-type fullDisk struct{}
-
-func (fullDisk) Write(b []byte) (int, error) {
-	if len(b) == 0 {
-		return 0, nil
-	}
-	return 0, errors.New("no space left on device")
-}
-
 // TestUnwritable: a failure is logged once a minute, and Write goes on.
 func TestUnwritable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
-		l := open(t, Options{Config: Config{File: "-"}}, fullDisk{}, &logged)
+		l := open(t, Options{Config: Config{File: "-"}}, &repairableDisk{}, &logged)
 		for _, step := range []struct {
 			wait time.Duration
 			want int // reports up to now
@@ -292,16 +284,8 @@ func TestJam(t *testing.T) {
 	})
 }
 
-// TestNoLog: a nil Log does nothing.
-func TestNoLog(t *testing.T) {
-	var l *Log
-	l.Write(&proxy.Record{})
-	if err := l.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestUnencodable: a record that can't be encoded counts as lost, and the next one states it.
+// TestUnencodable: a record that can't be encoded counts as lost. The log works again after the next probe, and the next
+// record states the loss.
 func TestUnencodable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -310,6 +294,11 @@ func TestUnencodable(t *testing.T) {
 		synctest.Wait()
 		if l.Err() == nil || l.Lost() != 1 {
 			t.Errorf("%v, %d lost", l.Err(), l.Lost())
+		}
+		time.Sleep(probeInterval)
+		synctest.Wait()
+		if err := l.Err(); err != nil {
+			t.Errorf("after a probe: %v", err)
 		}
 		l.Write(&proxy.Record{ID: "next"})
 		synctest.Wait()

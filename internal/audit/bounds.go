@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/escape"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // A record is bounded, since clients and origins choose what is in it: with records as long as they like
@@ -32,7 +32,7 @@ const (
 // all of it.
 func CutURL(url string) (first, digest string) {
 	if n, _ := escape.Fit(url, MaxURL); n < len(url) {
-		return strings.Clone(url[:n]), policy.Digest(url) // does not keep all of it in memory
+		return strings.Clone(url[:n]), snapshot.Digest(url) // does not keep all of it in memory
 	}
 	return url, ""
 }

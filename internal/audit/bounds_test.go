@@ -11,6 +11,7 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
@@ -19,20 +20,20 @@ import (
 func largest(c string) *proxy.Record {
 	long := strings.Repeat(c, 100_000)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)
-	answer := func() *policy.Snapshot {
-		return &policy.Snapshot{Status: 503, SHA256: policy.Digest("x"), Fetched: at, Since: at, Looped: true, NoSlot: true, Lifetime: 123456789123 * time.Microsecond, Error: long}
+	answer := func() *snapshot.Snapshot {
+		return &snapshot.Snapshot{Status: 503, SHA256: snapshot.Digest("x"), Fetched: at, Since: at, Looped: true, NoSlot: true, Lifetime: 123456789123 * time.Microsecond, Error: long}
 	}
 	origin := "https://" + strings.Repeat("a.", 126) + "a:65535"
 	token := strings.Repeat("x", 1024)
 	x := &proxy.Record{
 		ID: strings.Repeat("I", 26), Start: at, Client: netip.MustParseAddr("2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"), Crawler: strings.Repeat("c", 60), Method: long, Tunnel: true,
 		URL: origin + "/" + long, Origin: origin, Status: 502, Bytes: 1 << 62, Duration: 123456789123, Error: long, Refused: proxy.ByLimit, Why: long,
-		Signed: strings.Repeat("k", 43), Config: policy.Digest("x"),
+		Signed: strings.Repeat("k", 43), Config: snapshot.Digest("x"),
 		Decision: &policy.Decision{
 			URL: origin + "/robots.txt", Reason: policy.ByUsage, Note: long, ReadAs: long, Token: token, Asked: at,
 			Reserved: usage.Preference{Category: "train-ai", Source: usage.ContentSignal, In: usage.InWellKnown, Line: 1 << 30},
-			Robots:   &policy.Resolution{State: policy.Unreachable, At: at, Snapshot: answer(), Answer: answer(), Good: answer()},
-			TDMRep:   &policy.Resolution{Snapshot: answer(), TDMRep: new(usage.TDMFile)},
+			Robots:   &snapshot.Resolution{State: snapshot.Unreachable, At: at, Snapshot: answer(), Answer: answer(), Good: answer()},
+			TDMRep:   &snapshot.Resolution{Snapshot: answer(), TDMRep: new(usage.TDMFile)},
 			Rule:     robotstxt.Rule{Pattern: long, Line: 1 << 30},
 			Group:    robotstxt.Parse([]byte("User-agent: "+token+"\nDisallow: /\n"), 0).Group(token),
 		},
@@ -82,7 +83,7 @@ func TestBounded(t *testing.T) {
 			x := largest(c)
 			x.Origin, x.Decision, x.Tags, x.Stated = origin, nil, nil, usage.Stated{}
 			line, r := written(t, x)
-			if len(line) > MaxRecord || r.URLSHA256 != policy.Digest(x.URL) {
+			if len(line) > MaxRecord || r.URLSHA256 != snapshot.Digest(x.URL) {
 				t.Errorf("%q: an undecided record has %d bytes, want %d at most: %s", c, len(line), MaxRecord, line)
 			}
 			if c == "x" && (len(r.Origin+r.Path+r.URL) != MaxURL || !strings.HasPrefix(x.URL, r.Origin+r.Path+r.URL)) {

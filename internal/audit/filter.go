@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
 )
 
@@ -59,7 +59,7 @@ type HostPattern struct {
 // ParseHostPattern parses a host such as *.shop.example or shop.example:8443, in which * stands for
 // any characters.
 func ParseHostPattern(text string) (*HostPattern, error) {
-	name, port := policy.SplitPort(text)
+	name, port := canonical.SplitPort(text)
 	if strings.Trim(port, "0123456789") != "" || strings.Contains(name, ":") && name[0] != '[' {
 		name, port = text, "" // not a port: the end of an IPv6 address, or a mistake
 	}
@@ -75,7 +75,7 @@ func (p *HostPattern) matches(origin string) bool {
 	if !ok {
 		return false
 	}
-	host, port := policy.SplitPort(authority)
+	host, port := canonical.SplitPort(authority)
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[scheme]
 	}
@@ -102,7 +102,7 @@ func ParseURLPattern(text string) (*URLPattern, error) {
 	}
 	scheme = strings.ToLower(scheme)
 	// Records have canonical URLs, or what the client sent if that is not a URL.
-	if t, err := policy.ReadURL(strings.Replace(scheme, "*", "http", 1) + "://" + rest); err == nil {
+	if t, err := canonical.ReadURL(strings.Replace(scheme, "*", "http", 1) + "://" + rest); err == nil {
 		rest = t.Host + t.Path
 	}
 	text = scheme + "://" + rest

@@ -49,8 +49,7 @@ type follower struct {
 	buffer *bufio.Reader
 
 	file fs.FileInfo // that is read; nil: none yet
-	next place       // after the last whole line
-	kept place       // after the last whole line that is not empty
+	next place       // after the last whole line that is not empty: the gate removes empty ones, its probes, again
 }
 
 // A place is the beginning of a line in a file.
@@ -77,7 +76,7 @@ func (f *follower) poll(ctx context.Context) error {
 		if err := f.finish(ctx, info); err != nil {
 			return err
 		}
-		f.next, f.kept = place{}, place{}
+		f.next = place{}
 	}
 	f.file = info
 	return f.read(ctx, file)
@@ -96,7 +95,7 @@ func (f *follower) finish(ctx context.Context, newest fs.FileInfo) error {
 		case os.SameFile(info, f.file):
 			found = true
 		case found:
-			f.next, f.kept = place{}, place{}
+			f.next = place{}
 		}
 		if !found {
 			continue
@@ -117,47 +116,43 @@ func (f *follower) finish(ctx context.Context, newest fs.FileInfo) error {
 // read passes on the whole lines from f.next on.
 func (f *follower) read(ctx context.Context, file *os.File) error {
 	info, err := file.Stat()
-	if err != nil {
+	if err != nil || info.Size() == f.next.offset {
 		return err
 	}
-	switch size := info.Size(); {
-	case size == f.next.offset:
-		return nil
-	case size < f.kept.offset:
-		f.next, f.kept = place{}, place{}
-	case size < f.next.offset:
-		f.next = f.kept // the gate has removed what it had written to find out whether it can
+	if info.Size() < f.next.offset {
+		f.next = place{}
 	}
 	if _, err := file.Seek(f.next.offset, io.SeekStart); err != nil {
 		return err
 	}
 	f.buffer.Reset(readerUntil{ctx, file})
 	number := f.next.line
-	half, empty, found := 0, 0, false // lengths of the end, and of the empty lines before it
+	again := 0 // bytes at the end, which are read again: empty lines, and a line without its end
+	found := false
 	for text, errRead := range evidence.ReadLines(f.buffer) {
 		if errRead != nil {
 			return errRead
 		}
 		if text.Open && !text.Long {
-			half = len(text.Text)
+			again += len(text.Text)
 			break
 		}
 		number++
 		if !text.Long && len(bytes.TrimSpace(text.Text)) == 0 {
-			empty += len(text.Text) + 1
+			again += len(text.Text) + 1
 			continue
 		}
 		text.Number = number
 		if line := ParseLine(file.Name(), text); line != nil {
 			f.each(line)
 		}
-		empty, found, f.kept.line = 0, true, number
+		again, found, f.next.line = 0, true, number
+	}
+	if !found {
+		return nil
 	}
 	end, err := file.Seek(0, io.SeekCurrent)
-	f.next = place{end - int64(half), number}
-	if found {
-		f.kept.offset = f.next.offset - int64(empty)
-	}
+	f.next.offset = end - int64(again)
 	return err
 }
 

@@ -108,23 +108,6 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// TestRecoveryFromUnencodable: after a record that can't be encoded the log works again.
-func TestRecoveryFromUnencodable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := open(t, Options{Config: Config{File: "-"}}, &bytes.Buffer{}, nil)
-		l.Write(&proxy.Record{ID: "odd", Start: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
-		if l.Err() == nil {
-			t.Error("no error though a record is lost")
-		}
-		time.Sleep(probeInterval)
-		synctest.Wait()
-		if err := l.Err(); err != nil {
-			t.Error(err)
-		}
-		l.Close(t.Context())
-	})
-}
-
 // TestProbeOfFile: a probe leaves nothing in a file. If the gate ended during a probe, no
 // record is damaged.
 func TestProbeOfFile(t *testing.T) {

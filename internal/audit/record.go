@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
@@ -90,11 +91,11 @@ func (p *Paced) UnmarshalJSON(data []byte) error {
 
 // Robots is the evidence of a decision.
 type Robots struct {
-	URL    string       `json:"url"`
-	State  policy.State `json:"state"`
-	Age    int64        `json:"age"`    // seconds
-	Judged time.Time    `json:"judged"` // the time for which it was evaluated
-	Answer              // that decided
+	URL    string         `json:"url"`
+	State  snapshot.State `json:"state"`
+	Age    int64          `json:"age"`    // seconds
+	Judged time.Time      `json:"judged"` // the time for which it was evaluated
+	Answer                // that decided
 	// Instead is the origin's latest answer, if an older copy decided.
 	Instead *Answer `json:"instead_of,omitempty"`
 	// Copy is the last good copy, if it did not decide.
@@ -113,7 +114,7 @@ type Answer struct {
 }
 
 // answerOf returns the answer of a snapshot.
-func answerOf(s *policy.Snapshot) Answer {
+func answerOf(s *snapshot.Snapshot) Answer {
 	a := Answer{Status: s.Status, SHA256: s.SHA256, Fetched: s.Fetched.UTC(), Since: s.Since.UTC(), Looped: s.Looped, Others: s.NoSlot}
 	if s.Lifetime >= 0 {
 		a.Lifetime = new(s.Lifetime.Seconds())
@@ -122,8 +123,8 @@ func answerOf(s *policy.Snapshot) Answer {
 }
 
 // Snapshot is the inverse of answerOf. It has no body.
-func (a *Answer) Snapshot() *policy.Snapshot {
-	s := &policy.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, Looped: a.Looped, NoSlot: a.Others, Lifetime: -1}
+func (a *Answer) Snapshot() *snapshot.Snapshot {
+	s := &snapshot.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, Looped: a.Looped, NoSlot: a.Others, Lifetime: -1}
 	if a.Lifetime != nil {
 		s.Lifetime = time.Duration(math.Round(*a.Lifetime * float64(time.Second)))
 	}

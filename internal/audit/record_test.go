@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
@@ -73,7 +74,7 @@ func TestOriginAndPath(t *testing.T) {
 	for _, raw := range []string{
 		"http://a.example", "http://a.example/", "https://a.example:8443/x?y=z", "http://[2001:db8::1]:81/a//b?c=://d/", "http://a/?", "http://a//?/", "http://a/:", "https://bücher.example/é|\"?é\\",
 	} {
-		target, err := policy.ParseURL(raw)
+		target, err := canonical.ParseURL(raw)
 		if err != nil {
 			t.Fatal(err)
 		}

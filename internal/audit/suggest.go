@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
 )
 
@@ -73,24 +75,16 @@ func (s *Suggestions) Record(r *Record) {
 		s.Unknown++
 		return
 	}
-	target, err := policy.ParseURL(r.Origin + r.Path)
-	tunnel := r.Path == ""
-	if err != nil || target.Origin() != r.Origin || !tunnel && target.Path != r.Path || !tunnel && !nameable(r.Method) ||
-		len(r.Crawler) > maxCrawler || strings.Contains(r.Crawler, separator) {
+	of, target, ok := scopeOf(r)
+	if !ok {
 		s.Unusable++
 		return
 	}
-	of := clientHost{r.Crawler, target.Hostname()}
-	if s.seen[of] == nil {
-		if _, err := glob.Host(of.host); err != nil { // such as "-", which the gate sends and an override can't name
-			s.Unusable++
-			return
-		}
-		if len(s.seen) >= maxSuggested {
-			s.TooMany++
-			return
-		}
+	if s.seen[of] == nil && len(s.seen) >= maxSuggested {
+		s.TooMany++
+		return
 	}
+	tunnel := r.Path == ""
 	methods := s.methodsOf(of, target, tunnel)
 	if methods == nil || !tunnel && !methods.methods[r.Method] && len(methods.methods) >= maxMethods {
 		s.Unusable++
@@ -106,6 +100,17 @@ func (s *Suggestions) Record(r *Record) {
 	s.Include(r.Time)
 }
 
+// scopeOf returns what an override for a request names, if there can be one.
+func scopeOf(r *Record) (of clientHost, target canonical.Target, ok bool) {
+	target, err := canonical.ParseURL(r.Origin + r.Path)
+	if err != nil || target.Origin() != r.Origin || r.Path != "" && (target.Path != r.Path || !nameable(r.Method)) ||
+		r.Crawler == "" || len(r.Crawler) > maxCrawler {
+		return of, target, false
+	}
+	_, err = glob.Host(target.Hostname()) // fails for "-", which the gate sends and an override can't name
+	return clientHost{r.Crawler, target.Hostname()}, target, err == nil
+}
+
 // nameable reports whether the key methods of an override may name a method.
 func nameable(method string) bool {
 	return method != "" && len(method) <= maxMethod && method != http.MethodConnect && method != http.MethodTrace &&
@@ -114,7 +119,7 @@ func nameable(method string) bool {
 
 // methodsOf returns the methods seen for a pattern that covers a request; nil if there can be no such
 // pattern.
-func (s *Suggestions) methodsOf(of clientHost, target policy.Target, tunnel bool) *methodSet {
+func (s *Suggestions) methodsOf(of clientHost, target canonical.Target, tunnel bool) *methodSet {
 	patterns := s.seen[of]
 	pattern := ""
 	if _, all := patterns[""]; s.Depth > 0 && !tunnel && !all {
@@ -166,7 +171,7 @@ func newMethodSet(pattern string) *methodSet {
 }
 
 // permits reports whether an override for the paths of the pattern permits a request.
-func (m *methodSet) permits(t policy.Target) bool {
+func (m *methodSet) permits(t canonical.Target) bool {
 	_, permitted := policy.Overridden(m.covers, policy.Strict, policy.Request{Target: t, Crawler: &policy.Crawler{}}, time.Time{})
 	return permitted
 }
@@ -205,40 +210,46 @@ type SuggestedOverride struct {
 // Overrides returns the overrides, with those for the same crawlers next to each other. Hosts that have the
 // same crawlers, methods and paths share one.
 func (s *Suggestions) Overrides() []SuggestedOverride {
-	type scope struct{ host, crawlers, methods, paths string }
-	paths := map[scope][]string{} // by crawler, host and methods
+	var all []SuggestedOverride
 	for of, patterns := range s.seen {
 		for pattern, m := range patterns {
 			if !m.all && len(m.methods) == 0 {
 				continue // no methods would stand for all
 			}
-			sc := scope{host: of.host, crawlers: of.crawler, methods: m.list()}
-			paths[sc] = append(paths[sc], pattern)
+			o := SuggestedOverride{Hosts: []string{of.host}, Methods: m.list(), Crawlers: []string{of.crawler}}
+			if pattern != "" {
+				o.Paths = []string{pattern}
+			}
+			all = append(all, o)
 		}
 	}
-	crawlers := map[scope][]string{} // by host, methods and paths
-	for sc, patterns := range paths {
-		slices.Sort(patterns)
-		crawler := sc.crawlers
-		sc.crawlers, sc.paths = "", join(patterns)
-		crawlers[sc] = append(crawlers[sc], crawler)
-	}
-	hosts := map[scope][]string{} // by crawlers, methods and paths
-	for sc, names := range crawlers {
-		slices.Sort(names)
-		host := sc.host
-		sc.host, sc.crawlers = "", join(names)
-		hosts[sc] = append(hosts[sc], host)
-	}
-	var all []SuggestedOverride
-	for sc, names := range hosts {
-		slices.Sort(names)
-		all = append(all, SuggestedOverride{Hosts: names, Paths: split(sc.paths), Methods: split(sc.methods), Crawlers: split(sc.crawlers)})
-	}
+	all = merged(all, func(o *SuggestedOverride) *[]string { return &o.Paths })
+	all = merged(all, func(o *SuggestedOverride) *[]string { return &o.Crawlers })
+	all = merged(all, func(o *SuggestedOverride) *[]string { return &o.Hosts })
 	slices.SortFunc(all, func(a, b SuggestedOverride) int {
 		return cmp.Or(slices.Compare(a.Crawlers, b.Crawlers), slices.Compare(a.Hosts, b.Hosts), slices.Compare(a.Methods, b.Methods), slices.Compare(a.Paths, b.Paths))
 	})
 	return all
+}
+
+// merged makes one of the overrides that differ in one list only. It has all that these have in the list, sorted.
+func merged(all []SuggestedOverride, list func(*SuggestedOverride) *[]string) (out []SuggestedOverride) {
+	places := map[string]int{}
+	for _, o := range all {
+		part := *list(&o)
+		*list(&o) = nil
+		key := fmt.Sprintf("%q", o)
+		i, known := places[key]
+		if !known {
+			i = len(out)
+			places[key], out = i, append(out, o)
+		}
+		*list(&out[i]) = append(*list(&out[i]), part...)
+	}
+	for i := range out {
+		slices.Sort(*list(&out[i]))
+	}
+	return out
 }
 
 // A Permission is an override that allows one refused request and no other.
@@ -251,49 +262,34 @@ type Permission struct {
 // It returns nil if there is no such override. An override that has refused the request is no case of it: see Refused.
 func (s *Suggestions) Permission() *Permission {
 	r := s.refused
-	if s.selected != 1 || r == nil || r.Reason == policy.ByOverride || r.Redacted || !nameable(r.Method) && r.Path != "" {
+	if s.selected != 1 || r == nil || r.Reason == policy.ByOverride || r.Redacted {
 		return nil
 	}
-	target, err := policy.ParseURL(r.Origin + r.Path)
-	if err != nil || target.Origin() != r.Origin || r.Crawler == "" || len(r.Crawler) > maxCrawler {
+	of, target, ok := scopeOf(r)
+	if !ok {
 		return nil
 	}
-	if _, err := glob.Host(target.Hostname()); err != nil {
-		return nil
-	}
-	p := &Permission{r, SuggestedOverride{Hosts: []string{target.Hostname()}, Crawlers: []string{r.Crawler}}}
+	p := &Permission{r, SuggestedOverride{Hosts: []string{of.host}, Crawlers: []string{of.crawler}}}
 	if r.Path == "" {
 		return p // a tunnel that is passed through: all that it carries
 	}
 	pattern := escapePath(target.Path) + "$"
-	if target.Path != r.Path || !newMethodSet(pattern).permits(target) { // another reading of the path is elsewhere
+	m := newMethodSet(pattern)
+	if !m.permits(target) { // another reading of the path is elsewhere
 		return nil
 	}
-	m := newMethodSet(pattern)
 	m.methods[r.Method] = true
-	p.Paths, p.Methods = []string{pattern}, split(m.list())
+	p.Paths, p.Methods = []string{pattern}, m.list()
 	return p
 }
 
-// list returns the methods, joined; empty: all. GET and HEAD go together.
-func (m *methodSet) list() string {
+// list returns the methods; nil: all. GET and HEAD go together.
+func (m *methodSet) list() []string {
 	if m.all {
-		return ""
+		return nil
 	}
 	if m.methods[http.MethodGet] || m.methods[http.MethodHead] {
 		m.methods[http.MethodGet], m.methods[http.MethodHead] = true, true
 	}
-	return join(slices.Sorted(maps.Keys(m.methods)))
-}
-
-// separator is in no host, method or pattern.
-const separator = "\n"
-
-func join(list []string) string { return strings.Join(list, separator) }
-
-func split(list string) []string {
-	if list == "" {
-		return nil
-	}
-	return strings.Split(list, separator)
+	return slices.Sorted(maps.Keys(m.methods))
 }

@@ -11,13 +11,12 @@ import (
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/replay"
-	"robotsgate/internal/store"
 )
 
 // A replayReport decides records again, from the evidence that is kept.
 type replayReport struct {
 	replayer *replay.Replayer
-	reader   *store.Reader
+	archive  datadir.Archive
 	s        console.Streams
 	dir      string // data_dir
 	gate     string // that data_dir is of; empty: not known
@@ -33,7 +32,7 @@ type replayReport struct {
 }
 
 func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayReport, error) {
-	reader, dir, err := datadir.Snapshots(c, a.Config)
+	archive, dir, err := datadir.Snapshots(c, a.Config)
 	if errors.Is(err, datadir.ErrNoSnapshots) {
 		s.Status(err)
 		return nil, console.Exit(1) // as for other evidence that is gone
@@ -41,10 +40,10 @@ func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayRep
 	if err != nil {
 		return nil, err
 	}
-	r := replay.New(datadir.Evidence{Reader: reader, Dir: dir}, datadir.Settings)
+	r := replay.New(datadir.Evidence{Archive: archive, Dir: dir}, datadir.Settings)
 	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
 	return &replayReport{
-		replayer: r, reader: reader, s: s, dir: dir, gate: id, config: a.Config, filtered: a.Filtered, quiet: a.JSON,
+		replayer: r, archive: archive, s: s, dir: dir, gate: id, config: a.Config, filtered: a.Filtered, quiet: a.JSON,
 		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}, differences: []string{},
 	}, nil
 }
@@ -84,7 +83,7 @@ type replayResult struct {
 }
 
 func (a *replayReport) result() (string, any, bool) {
-	a.reader.Close()
+	a.archive.Close()
 	r := replayResult{Counts: map[string]int{}, Differences: a.differences, Invalid: a.noRecord}
 	for _, o := range replay.Outcomes {
 		n := a.counts[o]

@@ -16,6 +16,7 @@ import (
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 )
 
 // suggested returns what the options of audit make of records, and the overrides in it, read as a part
@@ -67,7 +68,7 @@ func suggested(t *testing.T, a Options, records []audit.Record, crawlers ...stri
 // permits says what overrides do with a request: "robots", "allow" or "deny".
 func permits(t *testing.T, overrides []policy.Override, crawler, method, url string) string {
 	t.Helper()
-	target, err := policy.ParseURL(url)
+	target, err := canonical.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"robotsgate/internal/store"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // BenchmarkStart reports the time from the start of a gate until it is ready, with many
@@ -46,11 +46,11 @@ func fillStore(b *testing.B, dir string, n int, origin func(n int) string) {
 	}
 	const batch = 5000
 	for from := 0; from < n; from += batch {
-		records := map[string]policy.Record{}
+		records := map[string]snapshot.Record{}
 		for i := from; i < min(from+batch, n); i++ {
 			body := fmt.Sprintf("# %d\n%s", i, robotsTxt(50))
-			s := &policy.Snapshot{URL: origin(i) + "/robots.txt", Status: 200, Fetched: time.Now(), SHA256: policy.Digest(body), Lifetime: -1}
-			records[origin(i)] = policy.Record{Good: s, Last: s, Body: []byte(body)}
+			s := &snapshot.Snapshot{URL: origin(i) + "/robots.txt", Status: 200, Fetched: time.Now(), SHA256: snapshot.Digest(body), Lifetime: -1}
+			records[origin(i)] = snapshot.Record{Good: s, Last: s, Body: []byte(body)}
 		}
 		if err := d.Save(b.Context(), records); err != nil {
 			b.Fatal(err)

@@ -17,9 +17,11 @@ import (
 	"robotsgate/internal/demo"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/store"
+	"robotsgate/internal/questions"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -75,9 +77,9 @@ func (c *Check) Run(ctx context.Context, s console.Streams) error {
 }
 
 // explained returns the error of a decision about t, with what to do if the name does not resolve.
-func explained(t policy.Target, err error) error {
+func explained(t canonical.Target, err error) error {
 	switch {
-	case !errors.Is(err, policy.ErrNoHost):
+	case !errors.Is(err, snapshot.ErrNoHost):
 		return err
 	case demo.Has(t.Hostname()):
 		return fmt.Errorf("no robots.txt of %s can be fetched: the name exists only behind robotsgate demo. The status page of the demo explains decisions", t.Hostname())
@@ -89,17 +91,17 @@ func explained(t policy.Target, err error) error {
 const noHost = "file.invalid"
 
 // target parses a URL. With --robots a path is enough: only overrides need the host.
-func (c *Check) target(url string) (policy.Target, error) {
+func (c *Check) target(url string) (canonical.Target, error) {
 	if c.Robots == "" {
-		return policy.ReadURL(url)
+		return canonical.ReadURL(url)
 	}
 	if strings.HasPrefix(url, "/") {
-		return policy.Target{Scheme: "http", Host: noHost, Path: robotstxt.PathOf(url)}, nil
+		return canonical.Target{Scheme: "http", Host: noHost, Path: robotstxt.PathOf(url)}, nil
 	}
 	if !strings.Contains(url, "://") {
-		return policy.Target{}, errors.New("it is neither a URL nor a path: begin it with http://, https:// or /")
+		return canonical.Target{}, errors.New("it is neither a URL nor a path: begin it with http://, https:// or /")
 	}
-	t, err := policy.ReadURL(url)
+	t, err := canonical.ReadURL(url)
 	if err != nil {
 		return t, err
 	}
@@ -108,7 +110,7 @@ func (c *Check) target(url string) (policy.Target, error) {
 }
 
 // decider returns a function that decides by the file of --robots, or else as a gate does.
-func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(policy.Target) (policy.Decision, error), done func(), err error) {
+func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(canonical.Target) (policy.Decision, error), done func(), err error) {
 	cfg, err := c.load()
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +126,7 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(pol
 		}
 		rules, exceptions := cfg.Robots.Robots, cfg.Overrides
 		reserved := gate.EngineConfig(cfg, nil, nil, nil, nil).Usage
-		return func(t policy.Target) (policy.Decision, error) {
+		return func(t canonical.Target) (policy.Decision, error) {
 			left := ""
 			if t.Host != noHost {
 				ask := policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent}
@@ -144,13 +146,13 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(pol
 	if err != nil {
 		return nil, nil, err
 	}
-	of := gate.EngineConfig(cfg, upstream, store.NewMemory(64<<20), slog.New(slog.DiscardHandler), nil)
+	of := gate.EngineConfig(cfg, upstream, nil, slog.New(slog.DiscardHandler), nil)
 	of.Agent = gate.UserAgent(version())
 	engine, err := policy.New(of)
 	if err != nil {
 		return nil, nil, err
 	}
-	return func(t policy.Target) (policy.Decision, error) {
+	return func(t canonical.Target) (policy.Decision, error) {
 			return engine.Decide(ctx, policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent})
 		}, func() {
 			engine.Close()
@@ -220,7 +222,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	return data, err
 }
 
-func (c *Check) print(w io.Writer, url string, t policy.Target, d *policy.Decision) error {
+func (c *Check) print(w io.Writer, url string, t canonical.Target, d *policy.Decision) error {
 	e := d.Explain(url)
 	e.Lost = d.Lost(t)
 	if c.JSON {
@@ -259,29 +261,6 @@ func excerpt(f *robotstxt.File, line int) (shown []string) {
 	return shown
 }
 
-// A checkQuestion is one line of check --batch.
-type checkQuestion struct {
-	Robots    *string `json:"robots"`
-	RobotsB64 []byte  `json:"robots_b64"`
-	URL       *string `json:"url"`
-	Token     *string `json:"product_token"`
-	Agent     *string `json:"user_agent"`
-	Status    *int    `json:"status"`
-}
-
-type checkAnswer struct {
-	Allowed    bool          `json:"allowed"`
-	Reason     policy.Reason `json:"reason"`
-	Line       int           `json:"line,omitempty"`
-	Rule       string        `json:"rule,omitempty"`
-	Group      string        `json:"group,omitempty"`
-	Token      string        `json:"product_token,omitempty"`
-	CrawlDelay *float64      `json:"crawl_delay,omitempty"`
-	Sitemaps   []string      `json:"sitemaps,omitempty"`
-	ReadAs     string        `json:"read_as,omitempty"`   // a denied path that servers may take the URL's path for
-	Truncated  bool          `json:"truncated,omitempty"` // the robots.txt is longer than robots.max_bytes
-}
-
 // batch decides line by line, by the section robots of the configuration.
 func (c *Check) batch(s console.Streams) error {
 	for option, given := range map[string]bool{
@@ -298,68 +277,5 @@ func (c *Check) batch(s console.Streams) error {
 	rules := cfg.Robots.Robots
 	strict := rules.Readings != policy.Literal
 	rules.Readings = policy.Literal // "allowed" follows RFC 9309 alone; read_as has other readings
-	return console.Batch(s, func(line []byte) (any, error) { return checkLine(&rules, strict, line) })
-}
-
-func checkLine(rules *policy.Robots, strict bool, line []byte) (any, error) {
-	var q checkQuestion
-	if err := console.Question(line, &q); err != nil {
-		return nil, err
-	}
-	if q.URL == nil {
-		return nil, errors.New(`"url" is missing`)
-	}
-	if !httpURL(*q.URL) {
-		return nil, errors.New(`"url" is no http or https URL: begin it with http:// or https:// and a host`)
-	}
-	status := 200
-	if q.Status != nil {
-		if status = *q.Status; status < 100 || status > 999 {
-			return nil, fmt.Errorf(`"status" is %d, not a status`, status)
-		}
-	}
-	body := q.RobotsB64 // has precedence over text beside it
-	switch {
-	case len(body) > 0:
-	case q.Robots != nil: // beside it an empty robots_b64 counts as missing
-		body = []byte(*q.Robots)
-	case body == nil && q.Status == nil:
-		return nil, errors.New(`"robots" or "robots_b64" is missing`)
-	}
-	var tokens []string
-	switch {
-	case q.Token != nil && *q.Token != "":
-		tokens = []string{*q.Token}
-	case q.Agent != nil:
-		if token := policy.ProductToken(*q.Agent); token != "" {
-			tokens = []string{token}
-		}
-	}
-	t := policy.Target{Path: robotstxt.PathOf(*q.URL)}
-	d := rules.Judge(status, body, t, tokens)
-	a := checkAnswer{Allowed: d.Allow, Reason: d.Reason, Group: d.Group.Name(), Token: d.Token}
-	if d.Reason == policy.ByRule {
-		a.Line, a.Rule = d.Rule.Line, d.Rule.String()
-	}
-	a.CrawlDelay = d.CrawlDelay()
-	if d.Robots.File != nil {
-		a.Truncated = d.Robots.File.Truncated()
-		for r := range d.Robots.File.Records("Sitemap") {
-			if r.Value != "" {
-				a.Sitemaps = append(a.Sitemaps, r.Value)
-			}
-		}
-		if strict {
-			a.ReadAs = d.OtherReading(t)
-		}
-	}
-	return a, nil
-}
-
-// httpURL reports whether a text is an absolute http or https URL with a host. Nothing else of it matters
-// here: a path that a gate refuses to send is judged as it stands.
-func httpURL(text string) bool {
-	scheme, rest, ok := strings.Cut(text, "://")
-	isHTTP := strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
-	return ok && isHTTP && rest != "" && strings.IndexByte("/?#", rest[0]) < 0
+	return console.Batch(s, func(line []byte) (any, error) { return questions.Check(&rules, strict, line) })
 }

@@ -24,9 +24,12 @@ import (
 	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
+	"robotsgate/internal/gatetest"
 	"robotsgate/internal/keyfile"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -114,7 +117,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	case 8:
 		rec.WriteHeader(401)
 	case 9:
-		rec.Header().Set("ETag", `"`+policy.Digest(body)[:8]+`"`)
+		rec.Header().Set("ETag", `"`+snapshot.Digest(body)[:8]+`"`)
 		if r.Header.Get("If-None-Match") == rec.Header().Get("ETag") {
 			rec.WriteHeader(304)
 			break
@@ -194,7 +197,7 @@ func (d *day) request(engine *policy.Engine, digest string, at ...int) {
 		host = at[0]
 	}
 	d.mu.Unlock()
-	target, err := policy.ParseURL(fmt.Sprintf("http://%d.example%s", host, path))
+	target, err := canonical.ParseURL(fmt.Sprintf("http://%d.example%s", host, path))
 	if err != nil {
 		d.t.Error(err)
 		return
@@ -267,7 +270,7 @@ func (d *day) live() {
 			burst.Go(func() { d.request(d.engine, d.digest) })
 		}
 		if again {
-			origin, err := policy.ParseURL(fmt.Sprintf("http://%d.example/", host))
+			origin, err := canonical.ParseURL(fmt.Sprintf("http://%d.example/", host))
 			if err != nil {
 				d.t.Fatal(err)
 			}
@@ -283,6 +286,8 @@ func (d *day) live() {
 	}
 	shut()
 }
+
+func TestMain(m *testing.M) { os.Exit(gatetest.InMemory(m)) }
 
 // TestDay replays a day's traffic with origins that change their robots.txt, fail, forbid
 // single crawlers and recover: nothing differs, and no evidence is gone. Then it changes

@@ -169,12 +169,12 @@ func (g *gates) openEvidence(files []string) (all bundle.Several, closeAll func(
 		if len(files) > 0 {
 			file = files[i]
 		}
-		reader, dir, err := datadir.Snapshots(c, file)
+		archive, dir, err := datadir.Snapshots(c, file)
 		if err != nil {
 			closeAll()
 			return nil, nil, err
 		}
-		all = append(all, datadir.Evidence{Reader: reader, Dir: dir})
+		all = append(all, datadir.Evidence{Archive: archive, Dir: dir})
 	}
 	return all, closeAll, nil
 }

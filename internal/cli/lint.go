@@ -12,8 +12,9 @@ import (
 	"robotsgate/internal/escape"
 	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt/lint"
+	"robotsgate/policy/snapshot"
 )
 
 // Lint reports lines of a robots.txt that do not do what they seem to, or corrects them.
@@ -110,7 +111,7 @@ func isURL(source string) bool {
 
 // fetch returns the file and its URL after redirects.
 func (l *Lint) fetch(ctx context.Context, s console.Streams, cfg *gate.Config) (name string, data []byte, err error) {
-	t, err := policy.ParseURL(l.Source)
+	t, err := canonical.ParseURL(l.Source)
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", l.Source, err)
 	}
@@ -136,12 +137,12 @@ func (l *Lint) fetch(ctx context.Context, s console.Streams, cfg *gate.Config) (
 		why = fmt.Sprintf("it redirects more than %d times", rules.MaxRedirects)
 	}
 	switch res.State {
-	case policy.Fresh:
+	case snapshot.Fresh:
 		if l.Fix && res.File.Truncated() {
 			return "", nil, fmt.Errorf("%s: longer than %s, so what could be printed is not the whole file; correct the file itself", escape.Printable(f.URL), field.Size(cfg.Robots.MaxBytes))
 		}
 		return f.URL, []byte(res.File.Body()), nil
-	case policy.Unavailable:
+	case snapshot.Unavailable:
 		text := fmt.Sprintf("there is no robots.txt, since %s, so crawlers may fetch everything (RFC 9309, 2.3.1.3)", why)
 		if l.JSON {
 			return "", nil, l.print(s, t.String(), []lint.Finding{{Text: text}})

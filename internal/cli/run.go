@@ -15,8 +15,8 @@ import (
 	"syscall"
 
 	"robotsgate/internal/clientenv"
-	"robotsgate/internal/config"
 	"robotsgate/internal/console"
+	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/outcomes"
 	"robotsgate/internal/processes"
@@ -182,7 +182,7 @@ func (r *Run) adapt(c *gate.Config, getenv func(string) string) error {
 		if value == "" {
 			continue
 		}
-		parent, err := config.ParseProxy(value)
+		parent, err := field.ParseProxyVariable(value)
 		if err != nil {
 			return fmt.Errorf("the environment variable %s: %w", name, err) // it may hold a password
 		}

@@ -9,15 +9,16 @@ import (
 	"robotsgate/htmlmeta"
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/store"
+	"robotsgate/internal/questions"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/proxy"
 )
 
 // fetched asks the origin for its robots.txt and its tdmrep.json and, if the crawler may fetch it, for
 // the page.
-func (u *Usage) fetched(ctx context.Context, s console.Streams, cfg *gate.Config, crawler *policy.Crawler) (r usageReading, err error) {
-	target, err := policy.ReadURL(u.URL)
+func (u *Usage) fetched(ctx context.Context, s console.Streams, cfg *gate.Config, crawler *policy.Crawler) (r questions.Reading, err error) {
+	target, err := canonical.ReadURL(u.URL)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", u.URL, err)
 	}
@@ -26,7 +27,7 @@ func (u *Usage) fetched(ctx context.Context, s console.Streams, cfg *gate.Config
 		return r, err
 	}
 	defer upstream.Close()
-	c := gate.EngineConfig(cfg, upstream, store.NewMemory(64<<20), slog.New(slog.DiscardHandler), nil)
+	c := gate.EngineConfig(cfg, upstream, nil, slog.New(slog.DiscardHandler), nil)
 	c.Agent, c.Usage = gate.UserAgent(version()), policy.Usage{TDMRep: true}
 	engine, err := policy.New(c)
 	if err != nil {
@@ -37,33 +38,33 @@ func (u *Usage) fetched(ctx context.Context, s console.Streams, cfg *gate.Config
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", u.URL, explained(target, err))
 	}
-	r.path, r.tokens, r.decision = target.Path, d.Tokens, d
+	r.Path, r.Tokens, r.Decision = target.Path, d.Tokens, d
 	switch {
 	case !d.Allow && d.Reason == policy.IsUnreachable:
-		r.failed = fmt.Errorf("the page was not fetched: robots.txt is unreachable: %s", d.Robots.Snapshot.Error)
+		r.Failed = fmt.Errorf("the page was not fetched: robots.txt is unreachable: %s", d.Robots.Snapshot.Error)
 		return r, nil
 	case !d.Allow:
 		s.Note("the page was not fetched: robots.txt denies it")
 		return r, nil
 	}
 	if err := u.fetchPage(ctx, upstream, target, cfg, &r); err != nil {
-		r.failed = fmt.Errorf("%s: the page was not fetched: %w", u.URL, err)
+		r.Failed = fmt.Errorf("%s: the page was not fetched: %w", u.URL, err)
 	}
-	switch location := r.header.Get("Location"); {
+	switch location := r.Header.Get("Location"); {
 	case location != "":
 		s.Note("the response redirects to %s; ask for the preferences of that URL too", location)
-	case r.status >= 400:
+	case r.Status >= 400:
 		advice := ""
 		if u.Agent == "" {
 			advice = "; some origins want a User-Agent: send one with --agent"
 		}
-		s.Note("the response has status %d, so it may not be the page%s", r.status, advice)
+		s.Note("the response has status %d, so it may not be the page%s", r.Status, advice)
 	}
 	return r, nil
 }
 
 // fetchPage requests the page, and reads its head.
-func (u *Usage) fetchPage(ctx context.Context, upstream *proxy.Transport, target policy.Target, cfg *gate.Config, r *usageReading) error {
+func (u *Usage) fetchPage(ctx context.Context, upstream *proxy.Transport, target canonical.Target, cfg *gate.Config, r *questions.Reading) error {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Egress.ResponseHeaderTimeout+cfg.Tags.HeadTimeout)
 	defer cancel()
 	// An empty value keeps net/http from adding its own.
@@ -73,13 +74,13 @@ func (u *Usage) fetchPage(ctx context.Context, upstream *proxy.Transport, target
 		return err
 	}
 	defer resp.Body.Close()
-	r.header, r.status = resp.Header, resp.StatusCode
+	r.Header, r.Status = resp.Header, resp.StatusCode
 	switch resp.StatusCode {
 	case http.StatusNoContent, http.StatusPartialContent, http.StatusNotModified: // the gate reads no head of these
-		r.skipped = "status"
+		r.Skipped = "status"
 		return nil
 	}
 	// If there is none, the page's beginning decides.
 	resp.Header["Content-Type"] = []string{htmlmeta.ContentType(resp.Header["Content-Type"])}
-	return r.readPage(resp.Body, int(cfg.Tags.MaxHeadBytes))
+	return r.ReadPage(resp.Body, int(cfg.Tags.MaxHeadBytes))
 }

@@ -13,7 +13,6 @@
 //   - secret: mistakes do not repeat the value, which may be a password
 //   - hidden: [Effective] writes a mark in place of the value
 //   - glob: what a glob.Glob matches, "host" or "text"
-//   - alias: other words for values, such as "a=b", for suggestions
 //
 // An item of a list of structs begins with the values that the method SetDefaults of its type sets, if there is one. A
 // struct with the yaml tag ",inline" adds its keys to those of the struct around it.

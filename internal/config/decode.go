@@ -11,8 +11,8 @@ import (
 	"robotsgate/internal/field"
 )
 
-// maxNodes bounds the values that are decoded, since a few lines of nested aliases can
-// stand for billions of values.
+// maxNodes bounds the values that are decoded, since a few lines with aliases can stand for millions of
+// values, and a bundle of evidence has a configuration of somebody else.
 const maxNodes = 200_000
 
 // A decoder fills a struct from parsed YAML. yaml.v3's own decoder stops at some
@@ -83,8 +83,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, tag reflect.StructTag, v re
 		d.Add(path, "expected keys such as %s:, got %s", keys(v.Type())[0], got)
 		return
 	}
-	entries := map[string]entry{}
-	d.entries(n, path, entries, 0)
+	entries := d.entries(n, path)
 	for key, f := range fields(v.Type()) {
 		if e, given := entries[key]; given {
 			child := field.Join(path, key)
@@ -96,6 +95,32 @@ func (d *decoder) mapping(n *yaml.Node, path string, tag reflect.StructTag, v re
 	for key, e := range entries {
 		d.unknown(key, e.line, path, tag, v.Type())
 	}
+}
+
+// An entry is the value of a key in a mapping.
+type entry struct {
+	line  int // of the key
+	value *yaml.Node
+}
+
+// entries returns the keys of the mapping n.
+func (d *decoder) entries(n *yaml.Node, path string) map[string]entry {
+	all := map[string]entry{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, line := resolve(n.Content[i]), n.Content[i].Line
+		first, again := all[key.Value]
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			d.note(line, "a key must be a word, got %s", kind(key))
+		case key.ShortTag() == "!!merge":
+			d.note(line, "<< is not supported: write the keys here")
+		case again:
+			d.note(line, "%s is given twice, first in line %d: remove one of them", display(field.Join(path, key.Value)), first.line)
+		default:
+			all[key.Value] = entry{line, n.Content[i+1]}
+		}
+	}
+	return all
 }
 
 func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v reflect.Value) {
@@ -120,47 +145,6 @@ func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v refle
 		if d.nodes > maxNodes {
 			return
 		}
-	}
-}
-
-// An entry is the value of a key in a mapping.
-type entry struct {
-	line  int // of the key
-	value *yaml.Node
-}
-
-// maxMerges bounds merge keys within merge keys: beyond it a mapping merges itself.
-const maxMerges = 100
-
-// entries adds the keys of the mapping n to all, then the keys that its merge keys (<<) add.
-// Depth is above 0 for a mapping that is merged into another.
-func (d *decoder) entries(n *yaml.Node, path string, all map[string]entry, depth int) {
-	var merges []*yaml.Node
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, line, value := resolve(n.Content[i]), n.Content[i].Line, resolve(n.Content[i+1])
-		first, again := all[key.Value]
-		switch {
-		case key.Kind != yaml.ScalarNode:
-			d.note(line, "a key must be a word, got %s", kind(key))
-		case key.ShortTag() == "!!merge" && value.Kind == yaml.SequenceNode:
-			merges = append(merges, value.Content...)
-		case key.ShortTag() == "!!merge":
-			merges = append(merges, value)
-		case !again:
-			all[key.Value] = entry{line, value}
-		case depth == 0:
-			d.note(line, "%s is given twice, first in line %d: remove one of them", display(field.Join(path, key.Value)), first.line)
-		}
-	}
-	for _, m := range merges {
-		if d.nodes++; d.nodes > maxNodes {
-			break
-		}
-		if m = resolve(m); m.Kind != yaml.MappingNode || depth == maxMerges {
-			d.note(m.Line, "<< takes another mapping, as in \"<<: *name\"")
-			continue
-		}
-		d.entries(m, path, all, depth+1)
 	}
 }
 

@@ -25,7 +25,7 @@ type Sizes struct {
 }
 
 type item struct {
-	Kind string `yaml:"kind" enum:"plain,fancy" alias:"ornate=fancy"`
+	Kind string `yaml:"kind" enum:"plain,fancy"`
 }
 
 func (i *item) SetDefaults() { i.Kind = "plain" }
@@ -72,8 +72,8 @@ func TestDecodeMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"5":                                 "x.yaml:1: expected keys such as \"name: b\", got \"5\"",
 		"wait: 0s\nmots: 1KiB\nname: [a]\n": "x.yaml:1: wait: must be more than 0s, such as 10s\nx.yaml:2: unknown key mots: did you mean most?\nx.yaml:3: name: expected a name, such as a, got a list",
-		"items: [{kind: ornate}]":           "x.yaml:1: items.kind: expected plain or fancy, got \"ornate\": did you mean fancy?",
-		"kind: plain":                       "x.yaml:1: unknown key kind: did you mean kind, under items?",
+		"items: [{kind: fanci}]":            "x.yaml:1: items.kind: expected plain or fancy, got \"fanci\": did you mean fancy?",
+		"kind: plain":                       "x.yaml:1: unknown key kind: expected one of name, wait, most, items, secret",
 		"name: ${UNSET}":                    "x.yaml:1: name: the environment variable UNSET is not set: set it, or write the value here",
 	} {
 		err := Decode(&settings{Name: "b"}, "x.yaml", "", []byte(text), noVariables).Err()

@@ -31,10 +31,10 @@ type notation struct {
 var notations = map[reflect.Type]notation{
 	reflect.TypeFor[bool]():          {parse: untagged(parseBool), wanted: "true or false"},
 	reflect.TypeFor[int]():           {parse: parseInt},
-	reflect.TypeFor[time.Duration](): {untagged(parseDuration), "a duration such as 24h, 5m or 10s", "10s"},
-	reflect.TypeFor[netip.Prefix]():  {parse: untagged(parsePrefix)},
-	reflect.TypeFor[time.Time]():     {parse: untagged(parseExpiry)},
-	reflect.TypeFor[*url.URL]():      {parse: untagged(parseProxy)},
+	reflect.TypeFor[time.Duration](): {untagged(field.ParseDuration), "a duration such as 24h, 5m or 10s", "10s"},
+	reflect.TypeFor[netip.Prefix]():  {parse: untagged(field.ParsePrefix)},
+	reflect.TypeFor[time.Time]():     {parse: untagged(field.ParseExpiry)},
+	reflect.TypeFor[*url.URL]():      {parse: untagged(field.ParseProxy)},
 	reflect.TypeFor[slog.Level]():    {parse: untagged(parseLevel)},
 	reflect.TypeFor[glob.Glob]():     {parse: parseGlob},
 }
@@ -124,7 +124,7 @@ func isSwitch(text string) bool {
 func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) error {
 	if values, ok := tag.Lookup("enum"); ok {
 		if known := strings.Split(values, ","); !slices.Contains(known, text) {
-			return fmt.Errorf("expected %s, got %q%s", wanted(v.Type(), tag), field.Cut(text), suggested(text, known, tag))
+			return fmt.Errorf("expected %s, got %q%s", wanted(v.Type(), tag), field.Cut(text), suggested(text, known))
 		}
 	}
 	var value any = text
@@ -184,23 +184,6 @@ func parseInt(text string, tag reflect.StructTag) (any, error) {
 		return nil, errors.New("can't be negative")
 	}
 	return int(n), nil
-}
-
-func parseDuration(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	number, inDays := strings.CutSuffix(text, "d")
-	days, notDays := strconv.ParseUint(number, 10, 16)
-	switch {
-	case text != "" && strings.Trim(text, "0123456789.") == "":
-		return 0, fmt.Errorf("%q has no unit: write %ss, or m, h", text, text)
-	case inDays && notDays == nil:
-		return 0, fmt.Errorf("a day may have 23 or 25 hours and is no unit: write %dh", days*24)
-	case err != nil:
-		return 0, fmt.Errorf("expected a duration such as 24h, 5m or 10s, got %q", text)
-	case d < 0:
-		return 0, fmt.Errorf("%q is negative", text)
-	}
-	return d, nil
 }
 
 func parseLevel(text string) (l slog.Level, err error) {

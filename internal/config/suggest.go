@@ -2,7 +2,6 @@ package config
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 
 	"robotsgate/internal/field"
@@ -15,41 +14,17 @@ func (d *decoder) unknown(key string, line int, path string, tag reflect.StructT
 	known := keys(t)
 	near := nearest(key, known)
 	what, advice := display(field.Join(path, field.Cut(key))), "expected one of "+strings.Join(known, ", ")
-	far := ""
-	if near == "" {
-		far = d.elsewhere(key)
-	}
 	switch {
 	case near != "" && d.Given(field.Join(path, near)):
 		advice = near + " is there already, remove one of them"
 	case near != "":
 		d.Skip(field.Join(path, near)) // no second message if that key is required
 		advice = "did you mean " + near + "?"
-	case far != "":
-		advice = "did you mean " + far + "?"
 	case isSecret(tag):
 		d.note(line, "unknown key in %s: expected %s", display(path), strings.Join(known, ", "))
 		return
 	}
 	d.note(line, "unknown key %s: %s", what, advice)
-}
-
-// elsewhere names a key of any section, and the section. The key may include the section,
-// as in log-level.
-func (d *decoder) elsewhere(key string) string {
-	bare := spelling.Plain(key)
-	for _, path := range paths(d.root, "", "") {
-		dot := strings.LastIndex(path, ".")
-		name := path[dot+1:]
-		switch {
-		case name != key && spelling.Plain(path) != bare:
-		case dot < 0:
-			return name + ", at the top level"
-		default:
-			return name + ", under " + path[:dot]
-		}
-	}
-	return ""
 }
 
 // nearest returns the word of known that key is probably a misspelling of.
@@ -65,16 +40,8 @@ func nearest(key string, known []string) string {
 }
 
 // suggested returns advice about a text that is none of the known values, "" if it resembles none of them.
-func suggested(text string, known []string, tag reflect.StructTag) string {
-	value := ""
-	for alias := range strings.SplitSeq(tag.Get("alias"), ",") {
-		if word, means, _ := strings.Cut(alias, "="); word == strings.ToLower(text) {
-			value = means
-		}
-	}
-	if !slices.Contains(known, value) {
-		value = nearest(field.Cut(text), known)
-	}
+func suggested(text string, known []string) string {
+	value := nearest(field.Cut(text), known)
 	if value == "" || '0' <= value[0] && value[0] <= '9' { // numbers resemble each other
 		return ""
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"robotsgate/internal/wholefile"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 const (
@@ -48,7 +48,7 @@ func Open(dataDir string, keep time.Duration, log *slog.Logger) *Store {
 // If it can't be written that is only logged: decisions then name it, but can't
 // be made again.
 func (c *Store) Use(text []byte) (digest string) {
-	digest = policy.Digest(string(text))
+	digest = snapshot.Digest(string(text))
 	if _, err := Read(c.dataDir, digest); err != nil {
 		err := os.MkdirAll(filepath.Join(c.dataDir, folder), 0o700)
 		if err = cmp.Or(err, wholefile.Write(pathOf(c.dataDir, digest), text)); err != nil {
@@ -98,7 +98,7 @@ func (c *Store) maintain() {
 }
 
 // Read returns a configuration that is kept in a data folder. The error is
-// fs.ErrNotExist if it is not there, and policy.ErrChanged if it was changed.
+// fs.ErrNotExist if it is not there, and snapshot.ErrChanged if it was changed.
 func Read(dataDir, digest string) ([]byte, error) {
 	if !isDigest(digest) {
 		return nil, fmt.Errorf("%q is not a SHA-256: %w", digest, fs.ErrNotExist)
@@ -120,8 +120,8 @@ func readNamed(path, digest string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if policy.Digest(string(data)) != digest {
-		return nil, fmt.Errorf("%s: %w", path, policy.ErrChanged)
+	if snapshot.Digest(string(data)) != digest {
+		return nil, fmt.Errorf("%s: %w", path, snapshot.ErrChanged)
 	}
 	return data, nil
 }

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +42,7 @@ func TestConfigurations(t *testing.T) {
 	if err := os.WriteFile(file, []byte("listen: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Read(dir, a); !errors.Is(err, policy.ErrChanged) {
+	if _, err := Read(dir, a); !errors.Is(err, snapshot.ErrChanged) {
 		t.Errorf("a changed one: %v", err)
 	}
 	if _, err := Read(dir, "../x"); !errors.Is(err, fs.ErrNotExist) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/netip"
 	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,34 +54,12 @@ const (
 	reportFollows = 'r' // in place of all sockets that are left
 )
 
-// A failure is a step that failed in the stub.
-type failure struct {
-	step string
-	err  error
-}
-
-func (f *failure) Error() string { return f.step + ": " + f.err.Error() }
-
-// failed returns nil if err is, and otherwise an error with the step.
+// failed returns nil if err is, and otherwise a [StepError], to which the parent adds a remedy.
 func failed(step string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &failure{step, err}
-}
-
-func reportOf(err error) report {
-	if err == nil {
-		return report{}
-	}
-	r := report{Step: "prepare the command", Message: err.Error()}
-	if f, ok := errors.AsType[*failure](err); ok {
-		r.Step, r.Message = f.step, f.err.Error()
-	}
-	if errno, ok := errors.AsType[syscall.Errno](err); ok {
-		r.Errno = int(errno)
-	}
-	return r
+	return &StepError{Step: step, Err: err}
 }
 
 // sendSocket passes a descriptor over the socket to; unix(7), SCM_RIGHTS.

@@ -141,7 +141,13 @@ func (s *stub) report(err error) {
 			return
 		}
 	}
-	r := reportOf(err)
+	r := report{Step: "prepare the command", Message: err.Error()}
+	if step, ok := errors.AsType[*StepError](err); ok {
+		r.Step, r.Message = step.Step, step.Err.Error()
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		r.Errno = int(errno)
+	}
 	_, r.Exec = errors.AsType[*notExecuted](err)
 	_ = s.to.Encode(r)
 }

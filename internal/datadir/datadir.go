@@ -14,6 +14,7 @@ import (
 	"robotsgate/internal/gate"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // Signer returns the signer of the audit log of a configuration.
@@ -52,26 +53,35 @@ func Checkpoints(c *gate.Config) (all []evidence.Known, err error) {
 // ErrNoSnapshots says that a data_dir has none.
 var ErrNoSnapshots = errors.New("no snapshots")
 
+// An Archive reads the snapshots. It has to be closed.
+type Archive interface {
+	snapshot.Archive
+	Close() error
+}
+
 // Snapshots opens the snapshots in the data_dir of a configuration. An error says what to do about the file of -c, which
 // may be empty.
-func Snapshots(c *gate.Config, file string) (reader *store.Reader, dir string, err error) {
+func Snapshots(c *gate.Config, file string) (archive Archive, dir string, err error) {
 	if dir, err = gate.DataDir(c); err != nil {
 		return nil, "", err
 	}
-	reader, err = store.Read(dir, c.Robots.Keep)
-	if errors.Is(err, fs.ErrNotExist) {
+	reader, err := store.Read(dir, c.Robots.Keep)
+	switch {
+	case err == nil:
+		return reader, dir, nil
+	case errors.Is(err, fs.ErrNotExist):
 		hint := "name the gate's configuration with -c"
 		if file != "" {
 			hint = file + " is another gate's configuration, or its gate has not run yet"
 		}
 		err = fmt.Errorf("%s has %w: %s", dir, ErrNoSnapshots, hint)
 	}
-	return reader, dir, err
+	return nil, dir, err
 }
 
 // Evidence is the evidence in a data_dir.
 type Evidence struct {
-	*store.Reader
+	Archive
 	Dir string
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt/lint"
 )
 
@@ -55,7 +56,7 @@ func TestSite(t *testing.T) {
 		if resp.StatusCode != http.StatusOK && at.Path != "/moved.html" {
 			t.Errorf("%s: status %d", at, resp.StatusCode)
 		}
-		if target, err := policy.ParseURL(at.String()); err != nil {
+		if target, err := canonical.ParseURL(at.String()); err != nil {
 			t.Error(err)
 		} else if at.Host == "shop.example" && !rules.Judge(200, []byte(robots), target, nil).Allow {
 			denied = append(denied, at.Path)

@@ -92,7 +92,7 @@ func askEvidence(ctx context.Context, c *gate.Config) (*audit.Status, error) {
 	place := cmp.Or(os.Getenv("ROBOTSGATE_ADMIN"), "http://"+clientenv.Dialable(c.Admin.Listen))
 	ctx, cancel := context.WithTimeout(ctx, overviewTimeout)
 	defer cancel()
-	resp, body, err := get(ctx, &http.Transport{}, place+"/api/overview")
+	resp, body, err := get(ctx, &http.Transport{}, place+"/api/overview", "")
 	if err != nil {
 		return nil, fmt.Errorf("no gate answers at %s", place)
 	}

@@ -83,7 +83,7 @@ func certificateOf(ctx context.Context, proxy string) (a gateAnswer, err error) 
 	// The question is which CA the gate has, so its certificate can't be verified yet. A gate
 	// answers TLS for every proxy URL.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	resp, body, err := get(ctx, transport, "https://"+u.Host+"/ca.pem")
+	resp, body, err := get(ctx, transport, "https://"+u.Host+"/ca.pem", "")
 	if err != nil {
 		return a, errors.New("no connection")
 	}
@@ -109,17 +109,22 @@ func OtherGate(ctx context.Context, proxy string, a *ca.Authority) bool {
 	return err == nil && !slices.ContainsFunc(certificatesIn(gate.pem), a.Certificate().Equal)
 }
 
-// get sends one request and reads the response, up to a size that no file of the gate has.
-func get(ctx context.Context, transport *http.Transport, address string) (resp *http.Response, body []byte, err error) {
-	transport.DisableKeepAlives = true
+// get sends one request, follows no redirect, and reads the response, up to a size that no file of the gate has.
+// An empty agent is that of package http.
+func get(ctx context.Context, transport http.RoundTripper, address, agent string) (resp *http.Response, body []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, nil, err
+	}
+	req.Close = true
+	if agent != "" {
+		req.Header.Set("User-Agent", agent)
 	}
 	if resp, err = transport.RoundTrip(req); err != nil {
 		return nil, nil, err
 	}
 	defer resp.Body.Close()
+	resp.Request = req
 	body, err = io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	return resp, body, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"path/filepath"
@@ -63,7 +62,12 @@ func checkDirectory(ctx context.Context, transport http.RoundTripper, file strin
 	const subject = "signing directory"
 	url := agent.Origin + keyfile.DirectoryPath
 	command := "robotsgate keys -c " + file + " --agent " + agent.Origin
-	resp, body, err := fetchDirectory(ctx, transport, url)
+	ctx, cancel := context.WithTimeout(ctx, directoryTimeout)
+	defer cancel()
+	resp, body, err := get(ctx, transport, url, "robotsgate-doctor")
+	if err == nil && len(body) > maxDirectory {
+		err = errors.New("the response is longer than 64 KiB, which is too much for a directory")
+	}
 	publish := "publish there what this prints: " + command
 	if err != nil {
 		return []finding{{subject, unknown, fmt.Sprintf("%s can't be fetched from here: %s", url, escape.Printable(err.Error())), []string{publish}}}
@@ -112,29 +116,4 @@ func checkClock(resp *http.Response, now time.Time) []finding {
 	}
 	return []finding{{"signing clock", unknown, fmt.Sprintf("this machine's clock is %v ahead of that of %s; verifiers refuse signatures of the future", lead.Round(time.Second), resp.Request.URL.Host),
 		[]string{"let NTP set the clock of the gate's machine"}}}
-}
-
-// fetchDirectory fetches a directory under the egress rules of the gate, and follows no redirect.
-func fetchDirectory(ctx context.Context, transport http.RoundTripper, url string) (*http.Response, []byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, directoryTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	req.Header.Set("User-Agent", "robotsgate-doctor")
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxDirectory+1))
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(body) > maxDirectory {
-		return nil, nil, errors.New("the response is longer than 64 KiB, which is too much for a directory")
-	}
-	resp.Request = req
-	return resp, body, nil
 }

@@ -133,7 +133,7 @@ func (e *diagnosis) fetch(ctx context.Context, p program, temp, address string, 
 		if proxies {
 			transport.Proxy = func(r *http.Request) (*url.URL, error) { return http.ProxyFromEnvironment(r) }
 		}
-		resp, body, err := get(ctx, transport, address)
+		resp, body, err := get(ctx, transport, address, "")
 		if err != nil || resp.StatusCode != http.StatusOK {
 			return nil
 		}

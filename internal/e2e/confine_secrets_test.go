@@ -14,6 +14,7 @@ import (
 
 // TestConfinedSecrets: a command can't read the keys and passwords that the configuration names or has.
 func TestConfinedSecrets(t *testing.T) {
+	t.Parallel()
 	asConfinedUsers(t, func(t *testing.T, u *confinedUser) {
 		u.run(t, "true") // makes a CA
 		setUp := u.command(t, "")

@@ -102,6 +102,7 @@ func (g *loggedGate) load(clients int, after time.Duration, send func(c *http.Cl
 // TestSoakKilled: a gate that is killed again and again under load continues its log, and nothing of it is lost but
 // records of requests in the last second.
 func TestSoakKilled(t *testing.T) {
+	t.Parallel()
 	random := gatetest.Random(t)
 	g := newLoggedGate(t, "")
 	var answered []int
@@ -213,6 +214,7 @@ func (o *manyOrigins) host(n int) string {
 // TestSoakKilledCrawl: a gate that is killed again and again in a crawl has the evidence for every record that it has
 // written, and the answers that it had a second before.
 func TestSoakKilledCrawl(t *testing.T) {
+	t.Parallel()
 	random := gatetest.Random(t)
 	g, o := newLoggedGate(t, ""), newManyOrigins(t)
 	var known []int // origins that were visited more than a second before a kill

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // longWithoutRace skips a test that measures times, or takes most of its time in other processes, unless the
-// long tests run without the race detector. .ci/run runs them so once more.
+// long tests run without the race detector, as .ci/run runs this package.
 func longWithoutRace(t *testing.T) {
 	t.Helper()
 	gatetest.Long(t)

@@ -20,6 +20,7 @@ import (
 // TestHashPasswordOnTerminal: hash-password asks twice, shows nothing of what is typed, and leaves
 // the terminal as it was.
 func TestHashPasswordOnTerminal(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name          string
 		first, second string // typed

@@ -153,6 +153,7 @@ func (s *screen) finalLines(t *testing.T) []string {
 
 // TestProgressOfServe: on a terminal, serve keeps a summary below its log.
 func TestProgressOfServe(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "gate.yaml")
 	gatetest.Write(t, file, "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlog: {level: debug, audit: \"-\"}\n")
@@ -216,6 +217,7 @@ func TestProgressOfServe(t *testing.T) {
 
 // TestNoProgressOnDumbTerminal: a terminal that cannot move its cursor receives no summary.
 func TestNoProgressOnDumbTerminal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "gate.yaml")
 	gatetest.Write(t, file, "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlimits: {shutdown_delay: 2s}\n")
@@ -238,6 +240,7 @@ func TestNoProgressOnDumbTerminal(t *testing.T) {
 // TestNoProgressInBackground: a gate in the background writes its log to the terminal but no
 // summary.
 func TestNoProgressInBackground(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	gatetest.Write(t, filepath.Join(dir, "gate.yaml"), "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlimits: {shutdown_delay: 2s}\n")
 	for _, test := range []struct {
@@ -281,6 +284,7 @@ func TestNoProgressInBackground(t *testing.T) {
 // TestProgressOfLogs: on a terminal, commands that read audit logs show their progress and erase it at the end. Standard
 // input stays open until the test has seen the progress.
 func TestProgressOfLogs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	g := gatetest.Serve(t, dir, "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlog: {audit: audit.jsonl}\n")
 	gatetest.Request(t, gatetest.Client(t, g.Proxy), http.MethodGet, "http://192.0.2.1/", http.StatusForbidden)

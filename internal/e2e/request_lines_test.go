@@ -21,6 +21,7 @@ var requestLine = regexp.MustCompile(`^\d\d:\d\d:\d\d  ([^ ].*)  default  GET ht
 // TestRequestLinesOfServe: on a terminal, serve shows the refused requests, in colour if the
 // terminal and NO_COLOR permit.
 func TestRequestLinesOfServe(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, env string
 		args      []string
@@ -83,6 +84,7 @@ func TestRequestLinesOfServe(t *testing.T) {
 // TestRequestLinesOfRun: run shows the refused requests between its command's output, on standard
 // error.
 func TestRequestLinesOfRun(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "gate.yaml")
 	gatetest.Write(t, file, "data_dir: data\n")

@@ -31,6 +31,7 @@ const smuggled = "GET /private/x HTTP/1.1\r\nHost: a\r\n\r\n"
 // TestRequestBodies: http.server and webfs never read the body of a GET, and take it for the next request. Through the
 // gate they do not answer it, and the next client gets the page that it has asked for.
 func TestRequestBodies(t *testing.T) {
+	t.Parallel()
 	for name, server := range map[string]struct {
 		path, install string
 		command       func(path, site, log string, address netip.AddrPort) *exec.Cmd

@@ -17,6 +17,7 @@ import (
 // TestSigningDirectories: nginx with the lines of docs/signatures.md publishes the directories of two
 // agents, one from files and one that the gate serves, and doctor finds nothing wrong with them.
 func TestSigningDirectories(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/usr/sbin/nginx"); err != nil {
 		gatetest.Missing(t, "nginx is not installed: Debian's package nginx has it")
 	}

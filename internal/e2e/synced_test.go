@@ -19,6 +19,7 @@ var systemCall = regexp.MustCompile(`^(\d+) +(?:<\.\.\. )?(\w+)(?:\(\d+<([^>]*)>
 // TestLogSynced: at each checkpoint that a gate keeps, the disk has all of the log, and the name of its file. A power cut
 // then takes away only records behind the checkpoint.
 func TestLogSynced(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("strace is for Linux")
 	}

@@ -49,6 +49,7 @@ const openToOthers, closedToNews = "User-agent: *\nAllow: /\n", "User-agent: *\n
 // response for robots.txt, the API, the history and the replay of the audit log must use the file
 // that the crawler in question has received, and no client's User-Agent may change that file.
 func TestRobotsByUserAgent(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	config, log := filepath.Join(dir, "gate.yaml"), filepath.Join(dir, "audit.jsonl")
 	text := "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: 127.0.0.1:0}\negress: {allow_private: [127.0.0.0/8]}\n" +

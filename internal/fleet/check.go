@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"robotsgate/policy/pace"
 )
 
 // A Finding is the result of one check of a fleet's store.
@@ -206,7 +208,7 @@ func (c *checker) permissions(ctx context.Context) Finding {
 		}},
 		{"release", func(ctx context.Context) error { return s.release(ctx, name, fence) }},
 		{"reserve", func(ctx context.Context) error {
-			_, err := s.reserve(ctx, name, reservation{interval: time.Second, since: -1, longest: time.Second, memory: scratchTime})
+			_, err := s.reserve(ctx, name, pace.Reservation{Interval: time.Second, Since: -1, Longest: time.Second, Memory: scratchTime})
 			return err
 		}},
 		{"notify", func(ctx context.Context) error { return s.notify(ctx, []byte(id)) }},

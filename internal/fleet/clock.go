@@ -43,22 +43,23 @@ func newPaceClock(s *sealer, call func(context.Context, func(context.Context, se
 	return &paceClock{sealer: s, call: call, gates: gates, reject: reject, factor: 1}
 }
 
-func (c *paceClock) Reserve(r pace.Reservation) (wait time.Duration, start pace.Start, err error) {
+func (c *paceClock) Reserve(r pace.Reservation) (pace.Grant, error) {
 	state, factor := c.now()
 	if state == clockAway {
-		return 0, 0, errAway
+		return pace.Grant{}, errAway
 	}
 	usual := r.Interval
-	if state == clockCautious {
+	cautious := state == clockCautious && r.Step == 0 // a limit needs no caution: each call has the gate's own count
+	if cautious {
 		r.Interval = pace.Times(r.Interval, factor)
 	}
 	g, err := c.reserve(context.Background(), r)
-	if state == clockCautious && g.start == 0 {
+	if cautious && g.Start == 0 {
 		// The interval is the usual one again after the caution. Without this bound a fleet of many gates
 		// gives distances that the Pacer takes for those of a clock that has jumped.
-		g.wait = min(g.wait, max(r.Longest+time.Microsecond, usual+caution))
+		g.Wait = min(g.Wait, max(r.Longest+time.Microsecond, usual+caution))
 	}
-	return g.wait, pace.Start(g.start), err
+	return g, err
 }
 
 func (c *paceClock) Alone() int {
@@ -72,11 +73,9 @@ func (c *paceClock) now() (clockState, int) {
 	return c.state, c.factor
 }
 
-func (c *paceClock) reserve(ctx context.Context, r pace.Reservation) (g granted, err error) {
+func (c *paceClock) reserve(ctx context.Context, r pace.Reservation) (g pace.Grant, err error) {
 	err = c.call(ctx, func(ctx context.Context, s server) (err error) {
-		g, err = s.reserve(ctx, c.sealer.name("pace "+r.Origin), reservation{
-			interval: r.Interval, since: r.Since, longest: r.Longest, memory: r.Memory, returned: time.Duration(r.Returned),
-		})
+		g, err = s.reserve(ctx, c.sealer.name("pace "+r.Key), r)
 		return err
 	})
 	return g, err

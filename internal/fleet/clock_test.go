@@ -53,7 +53,7 @@ func newPacedGatesWith(t *testing.T, n int, maxWait time.Duration) *pacedGates {
 	p := &pacedGates{server: newMemoryServer(), begun: time.Now()}
 	for range n {
 		c := newPaceClock(s, p.call, func() int { return n }, func(string, error) {})
-		pacer := pace.New(pace.Config{MaxDelay: time.Minute, MaxWait: maxWait, MaxQueue: 1000}, c)
+		pacer := pace.New(pace.Config{CrawlDelay: pace.Obey, MaxDelay: time.Minute, MaxWait: maxWait, MaxQueue: 1000}, c)
 		p.gates = append(p.gates, &pacedGate{pacer, c})
 		c.back(t.Context(), pacer.Recent)
 	}
@@ -108,7 +108,7 @@ func (p *pacedGates) find(t *testing.T, apart time.Duration) {
 
 // request sends a request through a gate, and returns when it has started.
 func (p *pacedGates) request(t *testing.T, gate int, name string, interval time.Duration) error {
-	turn, err := p.gates[gate].Wait(t.Context(), pace.Request{Origin: "https://shop.example:443", Crawler: name, Token: name, Interval: interval})
+	turn, err := p.gates[gate].Wait(t.Context(), pace.Request{Origin: "https://shop.example:443", Crawler: name, Token: name, CrawlDelay: interval})
 	if err != nil {
 		return err
 	}
@@ -404,7 +404,7 @@ func TestClockTells(t *testing.T) {
 		c.away()
 		var all []pace.Reservation
 		for i := range 1600 {
-			all = append(all, pace.Reservation{Origin: fmt.Sprint("http://", i), Since: time.Second, Longest: -1, Memory: time.Minute})
+			all = append(all, pace.Reservation{Key: fmt.Sprint("http://", i), Since: time.Second, Longest: -1, Memory: time.Minute})
 		}
 		begun := time.Now()
 		c.back(t.Context(), func() []pace.Reservation { return all })

@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"robotsgate/internal/loglimit"
-	"robotsgate/policy"
 	"robotsgate/policy/pace"
+	"robotsgate/policy/snapshot"
 )
 
 // Options are what a gate needs to join a fleet.
 type Options struct {
-	Key   []byte       // at least MinKey bytes
-	Local policy.Store // this gate's own records
+	Key   []byte         // at least MinKey bytes
+	Local snapshot.Store // this gate's own records
 	Log   *slog.Logger
 
 	Gate    string // this gate's id
@@ -41,12 +41,12 @@ type Settings struct {
 	Hash     string         // of the whole configuration, to compare with other gates
 }
 
-// A Fleet is this gate's part in a fleet. It is a [policy.Store]: this gate's own, and what the
+// A Fleet is this gate's part in a fleet. It is a [snapshot.Store]: this gate's own, and what the
 // other gates share.
 type Fleet struct {
 	address       string // without a user and a password
 	gate, version string
-	local         policy.Store
+	local         snapshot.Store
 	log           *slog.Logger
 	sealer        *sealer
 	link          *link
@@ -107,7 +107,7 @@ type Gate struct {
 }
 
 // Open joins a fleet. It does not wait for the store, which may be away. The caller calls Start when
-// its engine runs, and Close in the end. An error is about the address or the key in o.
+// its resolver runs, and Close in the end. An error is about the address or the key in o.
 func Open(o Options) (*Fleet, error) {
 	f, err := newFleet(o)
 	if err != nil {
@@ -160,9 +160,9 @@ func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 	}
 }
 
-// Start announces the gate, makes the engine read records again that other gates have refreshed, and tells
+// Start announces the gate, makes the resolver read records again that other gates have refreshed, and tells
 // the others of the recent starts of requests whenever the store is back.
-func (f *Fleet) Start(engine *policy.Engine, recent func() []pace.Reservation) {
+func (f *Fleet) Start(snapshots *snapshot.Resolver, recent func() []pace.Reservation) {
 	f.recent = recent
 	f.link.start()
 	f.running.Go(func() {
@@ -172,10 +172,10 @@ func (f *Fleet) Start(engine *policy.Engine, recent func() []pace.Reservation) {
 		f.every(f.intervals.notices, func() {
 			keys, missed := f.readNotices(f.ctx)
 			if missed {
-				engine.Reread()
+				snapshots.Reread()
 			}
 			for _, key := range keys {
-				engine.Learn(key)
+				snapshots.Learn(key)
 			}
 		})
 	})
@@ -191,7 +191,7 @@ func (f *Fleet) Use(s Settings) {
 	f.link.setTimeout(s.Timeout)
 }
 
-// Close leaves the fleet, and waits until no goroutine of f runs. The caller has closed the engine before.
+// Close leaves the fleet, and waits until no goroutine of f runs. The caller has closed the resolver before.
 func (f *Fleet) Close() {
 	f.stop()
 	f.running.Wait()

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // names returns the ids of the gates that a gate knows.
@@ -189,7 +189,7 @@ func TestRefreshUnknown(t *testing.T) {
 				s.set(f)
 				w.changes("User-agent: *\nAllow: /\n")
 				gates[1].refresh(t, "a.example")
-				if rec, ok := gates[1].engine.Known(t.Context(), policy.Scope{Origin: "https://a.example", Crawlers: true}); ok {
+				if rec, ok := gates[1].engine.Snapshots().Known(t.Context(), snapshot.Scope{Origin: "https://a.example", Crawlers: true}); ok {
 					t.Errorf("without an answer, the gate knows %+v", rec)
 				}
 				if f != (faults{}) {
@@ -273,7 +273,7 @@ func TestBusy(t *testing.T) {
 		for range maxCalls {
 			gates[0].link.slots <- struct{}{}
 		}
-		if err := gates[0].Save(t.Context(), map[string]policy.Record{"https://a.example": rec}); err != nil {
+		if err := gates[0].Save(t.Context(), map[string]snapshot.Record{"https://a.example": rec}); err != nil {
 			t.Fatal(err)
 		}
 		for range maxCalls {

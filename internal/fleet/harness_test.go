@@ -19,7 +19,9 @@ import (
 
 	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/pace"
+	"robotsgate/policy/snapshot"
 )
 
 var testKey = bytes.Repeat([]byte("k"), MinKey)
@@ -27,23 +29,23 @@ var testKey = bytes.Repeat([]byte("k"), MinKey)
 // A localStore is a gate's own store, in memory. It survives the gate.
 type localStore struct {
 	mu      sync.Mutex
-	records map[string]policy.Record
+	records map[string]snapshot.Record
 }
 
-func newLocalStore() *localStore { return &localStore{records: map[string]policy.Record{}} }
+func newLocalStore() *localStore { return &localStore{records: map[string]snapshot.Record{}} }
 
-func (l *localStore) Load(_ context.Context, key string) (policy.Record, bool) {
+func (l *localStore) Load(_ context.Context, key string) (snapshot.Record, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	rec, ok := l.records[key]
 	return rec, ok
 }
 
-func (l *localStore) Save(_ context.Context, records map[string]policy.Record) error {
+func (l *localStore) Save(_ context.Context, records map[string]snapshot.Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.Copy(l.records, records)
-	maps.DeleteFunc(l.records, func(_ string, rec policy.Record) bool { return rec.Empty() })
+	maps.DeleteFunc(l.records, func(_ string, rec snapshot.Record) bool { return rec.Empty() })
 	return nil
 }
 
@@ -142,7 +144,7 @@ func newTestGateWith(t testing.TB, r intervals, id string, own *localStore, w ht
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Start(engine, func() []pace.Reservation { return nil })
+	f.Start(engine.Snapshots(), func() []pace.Reservation { return nil })
 	return &testGate{f, engine, crawler, own, logged}
 }
 
@@ -177,7 +179,7 @@ func (g *testGate) close() {
 // refresh asks the gate for a new copy of a host's robots.txt.
 func (g *testGate) refresh(t testing.TB, host string) {
 	t.Helper()
-	target, err := policy.ParseURL("https://" + host + "/")
+	target, err := canonical.ParseURL("https://" + host + "/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +196,7 @@ func (g *testGate) decide(t testing.TB, host, agent string) string {
 
 func (g *testGate) decideFor(t testing.TB, crawler *policy.Crawler, host, agent string) string {
 	t.Helper()
-	target, err := policy.ParseURL("https://" + host + "/private")
+	target, err := canonical.ParseURL("https://" + host + "/private")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
+
+	"robotsgate/policy/pace"
 )
 
 // A memoryServer is a server in memory for tests, with faults. Its clock is that of the process, which
@@ -48,7 +49,7 @@ type (
 		expires time.Time
 	}
 	memoryClock struct {
-		starts  []int64 // as in scripts/reserve.lua
+		starts  pace.Starts
 		expires time.Time
 	}
 	memoryNotice struct {
@@ -231,37 +232,24 @@ func (m *memoryServer) release(ctx context.Context, name string, fence int64) er
 	})
 }
 
-func (m *memoryServer) reserve(ctx context.Context, name string, r reservation) (g granted, err error) {
+func (m *memoryServer) reserve(ctx context.Context, name string, r pace.Reservation) (g pace.Grant, err error) {
 	err = m.do(ctx, true, func(at time.Time) error {
 		delete(m.wrong, name+":p")
-		now := at.UnixMicro()
-		var starts []int64
-		if c := m.clocks[name]; at.Before(c.expires) {
-			starts = slices.Clone(c.starts)
+		now := time.Duration(at.UnixMicro()) * time.Microsecond
+		if r.Interval = roundUp(r.Interval).Truncate(time.Microsecond); r.Since > 0 {
+			r.Since = r.Since.Truncate(time.Microsecond)
 		}
-		if len(starts) == 0 || slices.Max(starts) > now+(24*time.Hour).Microseconds() {
-			starts = []int64{0}
+		c := m.clocks[name]
+		if !at.Before(c.expires) {
+			c.starts = nil
 		}
-		if i := slices.Index(starts, r.returned.Microseconds()); r.returned != 0 && i >= 0 && i < len(starts)-1 {
-			starts = slices.Delete(starts, i, i+1)
-		}
-		if last := now - r.since.Microseconds(); r.since >= 0 && last > starts[0] {
-			starts = slices.Insert(starts, 0, last)
-		}
-		start := now
-		if starts[0] > 0 {
-			start = max(now, starts[0]+roundUp(r.interval).Microseconds())
-		}
-		g.wait = time.Duration(start-now) * time.Microsecond
-		if g.wait <= r.longest {
-			starts, g.start = slices.Insert(starts, 0, start), time.Duration(start)*time.Microsecond
-		}
-		if starts[0] == 0 {
+		g = c.starts.Reserve(r, now)
+		if len(c.starts) == 0 || c.starts[0].Last == 0 {
 			delete(m.clocks, name)
 			return nil
 		}
-		starts = starts[:min(len(starts), 8)]
-		m.clocks[name] = memoryClock{starts, at.Add(r.memory + time.Duration(max(0, starts[0]-now))*time.Microsecond + time.Second)}
+		c.expires = at.Add(r.Memory + max(0, c.starts[0].Last-now) + time.Second)
+		m.clocks[name] = c
 		return nil
 	})
 	return g, err

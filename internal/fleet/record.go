@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 // encode returns a record in JSON, without its body. Answers of this gate get its id. If the result is
 // longer than maxRecord, encode leaves out the oldest answers that bind one crawler only, and the oldest
 // entries of Superseded. It returns nil if the result is still too long, or can't be JSON.
-func (f *Fleet) encode(rec policy.Record) []byte {
+func (f *Fleet) encode(rec snapshot.Record) []byte {
 	rec.Body = nil
 	if rec.Last == rec.Good {
 		rec.Last = nil
@@ -31,7 +31,7 @@ func (f *Fleet) encode(rec policy.Record) []byte {
 	rec.Good, rec.Last = f.signed(rec.Good), f.signed(rec.Last)
 	rec.Bound, rec.Copies = f.allSigned(rec.Bound), f.allSigned(rec.Copies)
 	if s := rec.Superseded; s != nil {
-		rec.Superseded = &policy.Superseded{Brought: maps.Clone(s.Brought), Failed: maps.Clone(s.Failed), Varied: s.Varied, Forgotten: s.Forgotten}
+		rec.Superseded = &snapshot.Superseded{Brought: maps.Clone(s.Brought), Failed: maps.Clone(s.Failed), Varied: s.Varied, Forgotten: s.Forgotten}
 	}
 	for {
 		text, err := json.Marshal(rec)
@@ -52,7 +52,7 @@ func (f *Fleet) encode(rec policy.Record) []byte {
 }
 
 // signed returns a snapshot with the id of the gate that has fetched it.
-func (f *Fleet) signed(s *policy.Snapshot) *policy.Snapshot {
+func (f *Fleet) signed(s *snapshot.Snapshot) *snapshot.Snapshot {
 	if s == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (f *Fleet) signed(s *policy.Snapshot) *policy.Snapshot {
 	return &own
 }
 
-func (f *Fleet) allSigned(all map[string]*policy.Snapshot) map[string]*policy.Snapshot {
+func (f *Fleet) allSigned(all map[string]*snapshot.Snapshot) map[string]*snapshot.Snapshot {
 	all = maps.Clone(all)
 	for token, s := range all {
 		all[token] = f.signed(s)
@@ -73,8 +73,8 @@ func (f *Fleet) allSigned(all map[string]*policy.Snapshot) map[string]*policy.Sn
 }
 
 // dropOldest removes the oldest answer from the maps, and reports whether there was one.
-func dropOldest(all ...map[string]*policy.Snapshot) bool {
-	var from map[string]*policy.Snapshot
+func dropOldest(all ...map[string]*snapshot.Snapshot) bool {
+	var from map[string]*snapshot.Snapshot
 	var oldest string
 	for _, m := range all {
 		for _, token := range slices.Sorted(maps.Keys(m)) {
@@ -89,16 +89,16 @@ func dropOldest(all ...map[string]*policy.Snapshot) bool {
 
 // decode returns an encoded record, without its body. It is an error if it has a time in the future
 // or a value that no gate writes. Bounds such as robots.max_age are applied when it is used.
-func (f *Fleet) decode(text []byte) (rec policy.Record, err error) {
+func (f *Fleet) decode(text []byte) (rec snapshot.Record, err error) {
 	if err := json.Unmarshal(text, &rec); err != nil {
-		return policy.Record{}, err
+		return snapshot.Record{}, err
 	}
 	rec.Body = nil
 	if rec.Last == nil {
 		rec.Last = rec.Good
 	}
 	now := f.now()
-	check := func(s *policy.Snapshot) {
+	check := func(s *snapshot.Snapshot) {
 		if err == nil {
 			err = invalid(s, now)
 		}
@@ -112,7 +112,7 @@ func (f *Fleet) decode(text []byte) (rec policy.Record, err error) {
 	if rec.Last != nil && rec.Last != rec.Good {
 		check(rec.Last)
 	}
-	for _, m := range []map[string]*policy.Snapshot{rec.Bound, rec.Copies} {
+	for _, m := range []map[string]*snapshot.Snapshot{rec.Bound, rec.Copies} {
 		for _, s := range m {
 			check(s)
 		}
@@ -126,13 +126,13 @@ func (f *Fleet) decode(text []byte) (rec policy.Record, err error) {
 		err = inFuture(latest)
 	}
 	if err != nil {
-		return policy.Record{}, err
+		return snapshot.Record{}, err
 	}
 	return rec, nil
 }
 
 // invalid returns an error if no gate can have made the snapshot.
-func invalid(s *policy.Snapshot, now time.Time) error {
+func invalid(s *snapshot.Snapshot, now time.Time) error {
 	switch {
 	case s == nil:
 		return errors.New("an answer is empty")

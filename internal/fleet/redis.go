@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"robotsgate/policy/pace"
 )
 
 // Bounds of what is stored beside the snapshots. Larger values in the store count as absent.
@@ -60,7 +62,7 @@ func newScript(name string) *rueidis.Lua {
 //
 //	NAME:s              a snapshot: a hash of version (v), record (r), and body (b); or an origin's pauses, as a record
 //	NAME:l              a lease: its number and the gate
-//	NAME:p              the clock of an origin: its last starts
+//	NAME:p              the last starts with one key, such as an origin
 //	PREFIX:{fleet}:n    the stream of notices
 //	PREFIX:{fleet}:g    the hash of the gates
 type redisServer struct {
@@ -217,28 +219,27 @@ func (s *redisServer) release(ctx context.Context, name string, fence int64) err
 	return err
 }
 
-func (s *redisServer) reserve(ctx context.Context, name string, r reservation) (granted, error) {
+func (s *redisServer) reserve(ctx context.Context, name string, r pace.Reservation) (pace.Grant, error) {
 	since, longest := "-1", "-1"
-	if r.since >= 0 {
-		since = micros(r.since)
+	if r.Since >= 0 {
+		since = micros(r.Since)
 	}
-	if r.longest >= 0 {
-		longest = micros(r.longest)
+	if r.Longest >= 0 {
+		longest = micros(r.Longest)
 	}
-	got, err := s.list(ctx, 2, reserveScript, []string{name + ":p"}, micros(roundUp(r.interval)), since, longest,
-		micros(roundUp(r.memory)), strconv.FormatInt(max(0, r.returned.Microseconds()), 10))
+	got, err := s.list(ctx, 3, reserveScript, []string{name + ":p"}, micros(roundUp(r.Interval)), strconv.Itoa(r.Starts), micros(r.Step), strconv.Itoa(r.Own),
+		since, longest, micros(roundUp(r.Memory)), strconv.FormatInt(max(0, r.Returned.Microseconds()), 10))
 	if err != nil {
-		return granted{}, err
+		return pace.Grant{}, err
 	}
 	wait, err1 := number(got[0])
 	start, err2 := number(got[1])
-	if err := errors.Join(err1, err2); err != nil || start != 0 && time.Duration(wait)*time.Microsecond > r.longest {
-		return granted{}, errAnswer
+	left, err3 := number(got[2])
+	g := pace.Grant{Wait: time.Duration(wait) * time.Microsecond, Start: time.Duration(start) * time.Microsecond, Left: int(left)}
+	if err := errors.Join(err1, err2, err3); err != nil || start != 0 && g.Wait > r.Longest {
+		return pace.Grant{}, errAnswer
 	}
-	return granted{
-		wait:  time.Duration(wait) * time.Microsecond,
-		start: time.Duration(start) * time.Microsecond,
-	}, nil
+	return g, nil
 }
 
 // roundUp returns a duration in whole microseconds that is not shorter.

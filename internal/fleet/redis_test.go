@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"robotsgate/internal/gatetest"
+	"robotsgate/policy/pace"
 )
 
 // TestRedisCorrupt writes fields that no gate writes: readers treat the key as one of another type, or
@@ -87,8 +88,8 @@ func TestRedisCorruptKeys(t *testing.T) {
 	future := strconv.FormatInt(time.Now().Add(30*time.Hour).UnixMicro(), 10)
 	for _, clock := range []string{"", " ", "x", "-1", "-1 0", "1e999", "nan", "0 5", "5 x", future, "5 " + future, "9007199254740993", strings.Repeat("1 ", 5000)} {
 		s.do(t, "SET", testName+":p", clock)
-		g, err := s.reserve(ctx, testName, reservation{interval: time.Hour, since: -1, longest: time.Hour, memory: time.Hour})
-		if err != nil || g.wait != 0 || g.start == 0 {
+		g, err := s.reserve(ctx, testName, pace.Reservation{Interval: time.Hour, Since: -1, Longest: time.Hour, Memory: time.Hour})
+		if err != nil || g.Wait != 0 || g.Start == 0 {
 			t.Errorf("the clock %.30q: got %+v, %v, want a start at once", clock, g, err)
 		}
 	}
@@ -137,13 +138,13 @@ func useAll(ctx context.Context, s server) error {
 	add(s.renew(ctx, testName, fence, time.Minute))
 	add(nil, s.release(ctx, testName, fence))
 	add(s.acquire(ctx, testName, "gate-1", time.Minute))
-	g, e := s.reserve(ctx, testName, reservation{interval: time.Minute, since: time.Second, longest: time.Hour, memory: time.Hour})
+	g, e := s.reserve(ctx, testName, pace.Reservation{Interval: time.Minute, Since: time.Second, Longest: time.Hour, Memory: time.Hour})
 	add(g, e)
-	add(s.reserve(ctx, testName, reservation{memory: time.Hour, returned: g.start}))
-	g, e = s.reserve(ctx, testName+"-2", reservation{memory: time.Hour, since: -1})
+	add(s.reserve(ctx, testName, pace.Reservation{Memory: time.Hour, Returned: g.Start}))
+	g, e = s.reserve(ctx, testName+"-2", pace.Reservation{Memory: time.Hour, Since: -1})
 	add(g, e)
-	add(s.reserve(ctx, testName+"-2", reservation{memory: time.Hour, returned: g.start}))
-	add(s.reserve(ctx, testName+"-3", reservation{memory: time.Hour, since: -1}))
+	add(s.reserve(ctx, testName+"-2", pace.Reservation{Memory: time.Hour, Returned: g.Start}))
+	add(s.reserve(ctx, testName+"-3", pace.Reservation{Memory: time.Hour, Since: -1}))
 	add(nil, s.notify(ctx, []byte("a")))
 	_, _, e = s.notices(ctx, firstNotice)
 	add(nil, e)
@@ -260,7 +261,7 @@ func BenchmarkRedis(b *testing.B) {
 	}
 	for name, call := range map[string]func(ctx context.Context) error{
 		"reserve": func(ctx context.Context) error {
-			_, err := s.reserve(ctx, testName, reservation{interval: time.Microsecond, since: -1, longest: time.Hour, memory: time.Hour})
+			_, err := s.reserve(ctx, testName, pace.Reservation{Interval: time.Microsecond, Since: -1, Longest: time.Hour, Memory: time.Hour})
 			return err
 		},
 		"load": func(ctx context.Context) error { _, err := s.load(ctx, testName, true); return err },
@@ -315,7 +316,7 @@ func TestRedisSnapshotsFail(t *testing.T) {
 // last start counts, and nothing is reserved that is farther away than a request may wait.
 func TestRedisClockJumps(t *testing.T) {
 	s := newRealServer(t)
-	r := reservation{interval: time.Second, since: 400 * time.Millisecond, longest: 20 * time.Second, memory: time.Minute}
+	r := pace.Reservation{Interval: time.Second, Since: 400 * time.Millisecond, Longest: 20 * time.Second, Memory: time.Minute}
 	for name, c := range map[string]struct {
 		stored  time.Duration // the stored start, from now
 		granted bool
@@ -326,7 +327,7 @@ func TestRedisClockJumps(t *testing.T) {
 	} {
 		s.process.Command("SET", name+":p", strconv.FormatInt(time.Now().Add(c.stored).UnixMicro(), 10)+" 0", "PX", "600000")
 		g, err := s.reserve(testContext(t), name, r)
-		if err != nil || (g.start != 0) != c.granted || (g.wait-c.wait).Abs() > 300*time.Millisecond {
+		if err != nil || (g.Start != 0) != c.granted || (g.Wait-c.wait).Abs() > 300*time.Millisecond {
 			t.Errorf("%s: got %+v, %v", name, g, err)
 		}
 	}

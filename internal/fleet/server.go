@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"robotsgate/policy/pace"
 )
 
 // A server is the fleet's store: a Valkey or Redis. Each method is one round trip, and atomic. Names are as
@@ -27,10 +29,9 @@ type server interface {
 	// release ends a lease, unless it has ended.
 	release(ctx context.Context, name string, fence int64) error
 
-	// reserve reserves the next start under the name of an origin: now, or the interval after the last
-	// start that the store knows of, whichever is later. Before that it applies r.returned and r.since,
-	// also if it then reserves nothing.
-	reserve(ctx context.Context, name string, r reservation) (granted, error)
+	// reserve reserves the next start under a name, as [pace.Starts.Reserve] does, by the store's clock. It does
+	// not look at r.Key.
+	reserve(ctx context.Context, name string, r pace.Reservation) (pace.Grant, error)
 
 	// notify adds a notice for all gates. The store keeps the last maxNotices.
 	notify(ctx context.Context, notice []byte) error
@@ -67,20 +68,4 @@ type stored struct {
 	value
 	version int64
 	now     time.Duration // the store's time when it was loaded
-}
-
-// A reservation asks for the next start at an origin. Times are distances, since the clocks of gates
-// differ: the store adds them to its own.
-type reservation struct {
-	interval time.Duration // to the start before, of any gate
-	since    time.Duration // since this gate's own last start, to note it if it is later than the stored one; negative: it knows of none
-	longest  time.Duration // a start that is farther away is not reserved; negative: none is
-	memory   time.Duration // how long a start is remembered after it
-	returned time.Duration // if not 0, the start (granted.start) that this gate has reserved and gives back: if it is the stored one, the one before it is stored again
-}
-
-// granted is the answer to a reservation.
-type granted struct {
-	wait  time.Duration // until the start
-	start time.Duration // by the store's clock, to give it back; 0: it is farther away than longest, and not reserved
 }

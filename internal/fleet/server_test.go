@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"robotsgate/internal/gatetest"
+	"robotsgate/policy/pace"
 )
 
 const testName = "robotsgate:{abc}"
@@ -66,6 +67,7 @@ func testServers(t *testing.T, s testServer) {
 		"leases":       testLeases,
 		"reservations": testReservations,
 		"given back":   testGivenBack,
+		"limits":       testLimits,
 		"notices":      testNotices,
 		"gates":        testGates,
 		"wrong types":  testWrongTypes,
@@ -182,22 +184,22 @@ func testReservations(t *testing.T, s testServer) {
 	ctx := testContext(t)
 	const minute = time.Minute
 	for i, step := range []struct {
-		r        reservation
+		r        pace.Reservation
 		wait     time.Duration
 		reserved bool
 	}{
-		{reservation{interval: minute, since: -1}, 0, true},
-		{reservation{interval: minute, since: -1, longest: time.Hour}, minute, true},
-		{reservation{interval: minute, since: -1, longest: time.Hour}, 2 * minute, true},
-		{reservation{interval: 10 * minute, since: -1, longest: 12 * minute}, 12 * minute, true},
-		{reservation{interval: minute, since: -1, longest: 12 * minute}, 13 * minute, false},
-		{reservation{interval: minute, since: -1, longest: time.Hour}, 13 * minute, true},
-		{reservation{interval: 0, since: -1, longest: time.Hour}, 13 * minute, true},
-		{reservation{interval: 20 * minute, since: 10 * minute, longest: time.Hour}, 33 * minute, true},
+		{pace.Reservation{Interval: minute, Since: -1}, 0, true},
+		{pace.Reservation{Interval: minute, Since: -1, Longest: time.Hour}, minute, true},
+		{pace.Reservation{Interval: minute, Since: -1, Longest: time.Hour}, 2 * minute, true},
+		{pace.Reservation{Interval: 10 * minute, Since: -1, Longest: 12 * minute}, 12 * minute, true},
+		{pace.Reservation{Interval: minute, Since: -1, Longest: 12 * minute}, 13 * minute, false},
+		{pace.Reservation{Interval: minute, Since: -1, Longest: time.Hour}, 13 * minute, true},
+		{pace.Reservation{Interval: 0, Since: -1, Longest: time.Hour}, 13 * minute, true},
+		{pace.Reservation{Interval: 20 * minute, Since: 10 * minute, Longest: time.Hour}, 33 * minute, true},
 	} {
-		step.r.memory = time.Hour
+		step.r.Memory = time.Hour
 		g, err := s.reserve(ctx, testName, step.r)
-		if err != nil || !near(g.wait, step.wait) || (g.start != 0) != step.reserved {
+		if err != nil || !near(g.Wait, step.wait) || (g.Start != 0) != step.reserved {
 			t.Errorf("step %d: got %+v, %v, want a wait of %v, reserved %t", i, g, err, step.wait, step.reserved)
 		}
 	}
@@ -211,25 +213,51 @@ func testReservations(t *testing.T, s testServer) {
 		{0, 0, 16 * minute},
 		{10 * minute, 0, 26 * minute},
 	} {
-		g, err := s.reserve(ctx, name, reservation{interval: step.interval, since: step.since, longest: time.Hour, memory: time.Hour})
-		if err != nil || !near(g.wait, step.wait) || g.start == 0 {
+		g, err := s.reserve(ctx, name, pace.Reservation{Interval: step.interval, Since: step.since, Longest: time.Hour, Memory: time.Hour})
+		if err != nil || !near(g.Wait, step.wait) || g.Start == 0 {
 			t.Errorf("own start, step %d: got %+v, %v, want a wait of %v", i, g, err, step.wait)
 		}
 	}
 	// A start that is far away stays, however short a request may wait.
-	if g, err := s.reserve(ctx, name, reservation{since: -1, memory: minute}); err != nil || g.start != 0 || !near(g.wait, 26*minute) {
+	if g, err := s.reserve(ctx, name, pace.Reservation{Since: -1, Memory: minute}); err != nil || g.Start != 0 || !near(g.Wait, 26*minute) {
 		t.Errorf("a start at once: got %+v, %v", g, err)
 	}
 	// A gate's own start counts also if nothing is reserved.
 	name = testName + "3"
-	for i, want := range []granted{{}, {wait: 9 * minute}} {
-		g, err := s.reserve(ctx, name, reservation{interval: time.Duration(i) * 10 * minute, since: minute, longest: -1, memory: time.Hour})
-		if err != nil || g.start != 0 || !near(g.wait, want.wait) {
+	for i, want := range []pace.Grant{{}, {Wait: 9 * minute}} {
+		g, err := s.reserve(ctx, name, pace.Reservation{Interval: time.Duration(i) * 10 * minute, Since: minute, Longest: -1, Memory: time.Hour})
+		if err != nil || g.Start != 0 || !near(g.Wait, want.Wait) {
 			t.Errorf("nothing reserved, step %d: got %+v, %v, want %+v", i, g, err, want)
 		}
 	}
-	if g, err := s.reserve(ctx, name, reservation{interval: 10 * minute, since: -1, longest: time.Hour, memory: time.Hour}); err != nil || !near(g.wait, 9*minute) {
+	if g, err := s.reserve(ctx, name, pace.Reservation{Interval: 10 * minute, Since: -1, Longest: time.Hour, Memory: time.Hour}); err != nil || !near(g.Wait, 9*minute) {
 		t.Errorf("after that: got %+v, %v", g, err)
+	}
+}
+
+// testLimits: so many starts are granted in a window, those of a step are counted together, and a gate's own count
+// where the store knows of fewer.
+func testLimits(t *testing.T, s testServer) {
+	ctx := testContext(t)
+	hour := pace.Reservation{Interval: time.Hour, Starts: 3, Step: time.Hour / 64, Since: -1, Memory: time.Hour}
+	own := hour
+	own.Own = 2
+	many := hour
+	many.Starts = 1000
+	for name, steps := range map[string][]struct {
+		r    pace.Reservation
+		want pace.Grant // Start: whether there is one
+	}{
+		"1": {{hour, pace.Grant{Start: 1, Left: 2}}, {hour, pace.Grant{Start: 1, Left: 1}}, {hour, pace.Grant{Start: 1}}, {hour, pace.Grant{Wait: time.Hour}}, {many, pace.Grant{Start: 1, Left: 996}}},
+		"2": {{own, pace.Grant{Start: 1}}, {hour, pace.Grant{Wait: time.Hour}}},
+		"3": {{hour, pace.Grant{Start: 1, Left: 2}}, {own, pace.Grant{Start: 1}}, {own, pace.Grant{Wait: time.Hour}}},
+	} {
+		for i, step := range steps {
+			g, err := s.reserve(ctx, testName+name, step.r)
+			if err != nil || !near(g.Wait, step.want.Wait) || (g.Start != 0) != (step.want.Start != 0) || g.Left != step.want.Left {
+				t.Errorf("%s, step %d: got %+v, %v, want %+v", name, i, g, err, step.want)
+			}
+		}
 	}
 }
 
@@ -238,16 +266,16 @@ func testGivenBack(t *testing.T, s testServer) {
 	const minute = time.Minute
 	reserve := func(wait time.Duration) time.Duration {
 		t.Helper()
-		g, err := s.reserve(ctx, testName, reservation{interval: 10 * minute, since: -1, longest: 10 * time.Hour, memory: time.Hour})
-		if err != nil || !near(g.wait, wait) || g.start == 0 {
+		g, err := s.reserve(ctx, testName, pace.Reservation{Interval: 10 * minute, Since: -1, Longest: 10 * time.Hour, Memory: time.Hour})
+		if err != nil || !near(g.Wait, wait) || g.Start == 0 {
 			t.Fatalf("got %+v, %v, want a wait of %v", g, err, wait)
 		}
-		return g.start
+		return g.Start
 	}
 	giveBack := func(start time.Duration) {
 		t.Helper()
-		g, err := s.reserve(ctx, testName, reservation{since: -1, longest: -1, memory: time.Hour, returned: start})
-		if g.start != 0 || err != nil {
+		g, err := s.reserve(ctx, testName, pace.Reservation{Since: -1, Longest: -1, Memory: time.Hour, Returned: start})
+		if g.Start != 0 || err != nil {
 			t.Fatalf("giving back: got %+v, %v, want no start", g, err)
 		}
 	}
@@ -350,8 +378,8 @@ func testWrongTypes(t *testing.T, s testServer) {
 	notices := func() error { _, _, err := s.notices(ctx, firstNotice); return err }
 	announce := func() error { _, _, err := s.announce(ctx, "gate-1", []byte("a"), time.Minute); return err }
 	reserve := func() error {
-		g, err := s.reserve(ctx, testName, reservation{interval: time.Minute, since: -1, memory: time.Minute})
-		if err == nil && g.start == 0 {
+		g, err := s.reserve(ctx, testName, pace.Reservation{Interval: time.Minute, Since: -1, Memory: time.Minute})
+		if err == nil && g.Start == 0 {
 			return errors.New("no start was reserved")
 		}
 		return err

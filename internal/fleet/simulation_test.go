@@ -19,7 +19,9 @@ import (
 
 	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/pace"
+	"robotsgate/policy/snapshot"
 )
 
 // A simulation is a fleet over two days: gates crash and start again, lose the store, hang, and have
@@ -125,7 +127,7 @@ func (s simServer) shift(name string, sealed []byte, by time.Duration) []byte {
 		s.g.s.t.Error(err)
 		return sealed
 	}
-	var rec policy.Record
+	var rec snapshot.Record
 	if err := json.Unmarshal(text, &rec); err != nil {
 		s.g.s.t.Error(err)
 		return sealed
@@ -135,7 +137,7 @@ func (s simServer) shift(name string, sealed []byte, by time.Duration) []byte {
 			*at = at.Add(by)
 		}
 	}
-	answers := slices.Concat([]*policy.Snapshot{rec.Good, rec.Last}, slices.Collect(maps.Values(rec.Bound)), slices.Collect(maps.Values(rec.Copies)))
+	answers := slices.Concat([]*snapshot.Snapshot{rec.Good, rec.Last}, slices.Collect(maps.Values(rec.Bound)), slices.Collect(maps.Values(rec.Copies)))
 	for _, answer := range answers {
 		if answer != nil {
 			move(&answer.Fetched)
@@ -195,9 +197,9 @@ func (s simServer) release(ctx context.Context, name string, fence int64) error 
 	return s.memoryServer.release(ctx, name, fence)
 }
 
-func (s simServer) reserve(ctx context.Context, name string, r reservation) (granted, error) {
+func (s simServer) reserve(ctx context.Context, name string, r pace.Reservation) (pace.Grant, error) {
 	if err := s.do(ctx); err != nil {
-		return granted{}, err
+		return pace.Grant{}, err
 	}
 	return s.memoryServer.reserve(ctx, name, r)
 }
@@ -217,7 +219,7 @@ func (s simServer) announce(ctx context.Context, id string, text []byte, keep ti
 }
 
 // Save forgets what a dead gate saves.
-func (g *simGate) Save(ctx context.Context, records map[string]policy.Record) error {
+func (g *simGate) Save(ctx context.Context, records map[string]snapshot.Record) error {
 	g.mu.Lock()
 	dead := g.dead
 	g.mu.Unlock()
@@ -227,7 +229,7 @@ func (g *simGate) Save(ctx context.Context, records map[string]policy.Record) er
 	return g.store.Save(ctx, records)
 }
 
-func (g *simGate) Load(ctx context.Context, key string) (policy.Record, bool) {
+func (g *simGate) Load(ctx context.Context, key string) (snapshot.Record, bool) {
 	return g.store.Load(ctx, key)
 }
 
@@ -254,8 +256,8 @@ func (g *simGate) start() {
 	if err != nil {
 		g.s.t.Fatal(err)
 	}
-	pacer := pace.New(pace.Config{MaxDelay: time.Minute, MaxWait: 10 * time.Second, MaxQueue: 100}, f.Clock())
-	f.Start(engine, pacer.Recent)
+	pacer := pace.New(pace.Config{CrawlDelay: pace.Obey, MaxDelay: time.Minute, MaxWait: 10 * time.Second, MaxQueue: 100}, f.Clock())
+	f.Start(engine.Snapshots(), pacer.Recent)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.testGate, g.pacer = &testGate{Fleet: f, engine: engine, own: g.store}, pacer
@@ -299,7 +301,7 @@ func (g *simGate) cut(f faults, during time.Duration) {
 }
 
 // trueTime returns when an answer was fetched.
-func (g *simGate) trueTime(s *policy.Snapshot) time.Time {
+func (g *simGate) trueTime(s *snapshot.Snapshot) time.Time {
 	for _, other := range g.s.gates {
 		if s.By == other.id {
 			return s.Fetched.Add(other.skew - g.skew)
@@ -310,7 +312,7 @@ func (g *simGate) trueTime(s *policy.Snapshot) time.Time {
 
 // decide sends a request through a gate and judges the decision.
 func (g *simGate) decide(host string) {
-	target, err := policy.ParseURL("https://" + host + "/private/1/x")
+	target, err := canonical.ParseURL("https://" + host + "/private/1/x")
 	if err != nil {
 		g.s.t.Error(err)
 		return
@@ -335,15 +337,15 @@ func (g *simGate) decide(host string) {
 	fetched := g.trueTime(snap)
 	age := asked.Sub(fetched)
 	switch d.Robots.State {
-	case policy.Fresh:
+	case snapshot.Fresh:
 		if age > simMaxAge+5*time.Second {
 			g.s.t.Errorf("%s, %s: a fresh answer is %v old", g.id, host, age)
 		}
-	case policy.Stale:
+	case snapshot.Stale:
 		if answered := g.trueTime(d.Robots.Answer); !g.s.down(host, answered) {
 			g.s.t.Errorf("%s, %s: decided by a stale copy, but the origin was not down at %v", g.id, host, answered)
 		}
-	case policy.Unreachable:
+	case snapshot.Unreachable:
 		if d.Allow || !g.s.down(host, fetched) {
 			g.s.t.Errorf("%s, %s: %+v, but the origin was not down at %v", g.id, host, d, fetched)
 		}
@@ -354,10 +356,10 @@ func (g *simGate) decide(host string) {
 	}
 	g.seen[host] = fetched
 	rules := g.s.body(host, fetched)
-	if snap.SHA256 != policy.Digest(rules) {
+	if snap.SHA256 != snapshot.Digest(rules) {
 		rules = g.s.body(host, fetched.Add(300*time.Millisecond)) // it has changed during the fetch
 	}
-	if snap.SHA256 != policy.Digest(rules) {
+	if snap.SHA256 != snapshot.Digest(rules) {
 		g.s.t.Errorf("%s, %s: the evidence of %v, fetched by %q, is not what the origin served then", g.id, host, fetched, snap.By)
 	}
 	if want := !strings.Contains(rules, "/private/1\n"); d.Allow != want || now.Before(asked) {
@@ -373,7 +375,7 @@ func (g *simGate) send(host string) {
 	g.mu.Lock()
 	pacer := g.pacer
 	g.mu.Unlock()
-	turn, err := pacer.Wait(context.Background(), pace.Request{Origin: "https://" + host, Crawler: "bot", Token: "bot", Interval: simInterval})
+	turn, err := pacer.Wait(context.Background(), pace.Request{Origin: "https://" + host, Crawler: "bot", Token: "bot", CrawlDelay: simInterval})
 	if err != nil {
 		return // many others wait
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 const (
@@ -32,14 +32,14 @@ const (
 
 // Load returns the record of a key, merged from this gate's own store and the shared one. ok is false if
 // neither has one. While the shared store is away it returns the own record.
-func (f *Fleet) Load(ctx context.Context, key string) (policy.Record, bool) {
+func (f *Fleet) Load(ctx context.Context, key string) (snapshot.Record, bool) {
 	known, ok := f.local.Load(ctx, key)
 	// A gate that knows the origin rarely needs the body.
 	theirs, _, err := f.read(ctx, key, !ok)
 	if err != nil {
 		return known, ok
 	}
-	merged, learned := policy.Merge(known, theirs)
+	merged, learned := snapshot.Merge(known, theirs)
 	if !learned {
 		return known, ok
 	}
@@ -63,7 +63,7 @@ func (f *Fleet) Load(ctx context.Context, key string) (policy.Record, bool) {
 var errNothing = errors.New("nothing is stored")
 
 // read returns the record of a key from the store, and the version of what is stored there.
-func (f *Fleet) read(ctx context.Context, key string, withBody bool) (rec policy.Record, version int64, err error) {
+func (f *Fleet) read(ctx context.Context, key string, withBody bool) (rec snapshot.Record, version int64, err error) {
 	name := f.sealer.name(key)
 	var s stored
 	err = f.link.call(ctx, func(ctx context.Context, server server) (err error) {
@@ -72,46 +72,46 @@ func (f *Fleet) read(ctx context.Context, key string, withBody bool) (rec policy
 	})
 	if errors.Is(err, errWrongType) {
 		f.reject(key, err)
-		return policy.Record{}, 0, errNothing
+		return snapshot.Record{}, 0, errNothing
 	}
 	if err != nil {
-		return policy.Record{}, 0, err
+		return snapshot.Record{}, 0, err
 	}
 	if s.record == nil {
-		return policy.Record{}, s.version, errNothing
+		return snapshot.Record{}, s.version, errNothing
 	}
 	if rec, err = f.unseal(name, s, withBody); err != nil {
 		f.reject(key, err)
-		return policy.Record{}, s.version, errNothing
+		return snapshot.Record{}, s.version, errNothing
 	}
 	return rec, s.version, nil
 }
 
 // unseal returns a stored record.
-func (f *Fleet) unseal(name string, s stored, withBody bool) (policy.Record, error) {
+func (f *Fleet) unseal(name string, s stored, withBody bool) (snapshot.Record, error) {
 	text, at, err := f.sealer.open(name, kindRecord, s.record)
 	if err != nil {
-		return policy.Record{}, err
+		return snapshot.Record{}, err
 	}
 	rec, err := f.decode(text)
 	if err == nil && at.Before(f.now().Add(-f.timeToLive(&rec)-maxAhead)) {
-		return policy.Record{}, errors.New("the value is older than the store keeps values: it was put back, or robots.stale_for was longer")
+		return snapshot.Record{}, errors.New("the value is older than the store keeps values: it was put back, or robots.stale_for was longer")
 	}
 	if err != nil || rec.Good == nil || !withBody {
 		return rec, err
 	}
 	if rec.Body, _, err = f.sealer.open(name, kindBody, s.body); err != nil {
-		return policy.Record{}, err
+		return snapshot.Record{}, err
 	}
-	if policy.Digest(string(rec.Body)) != rec.Good.SHA256 {
-		return policy.Record{}, errors.New("the body is not the one of the record")
+	if snapshot.Digest(string(rec.Body)) != rec.Good.SHA256 {
+		return snapshot.Record{}, errors.New("the body is not the one of the record")
 	}
 	return rec, nil
 }
 
 // Save keeps records in this gate's own store, and shares them. An error is one of the own store; records
 // that can't be shared now are shared later.
-func (f *Fleet) Save(ctx context.Context, records map[string]policy.Record) (err error) {
+func (f *Fleet) Save(ctx context.Context, records map[string]snapshot.Record) (err error) {
 	var all sync.WaitGroup
 	all.Go(func() { err = f.local.Save(ctx, records) }) // evidence does not wait for the store
 	copies, others := copiesFirst(maps.Keys(records))
@@ -138,7 +138,7 @@ func (f *Fleet) Save(ctx context.Context, records map[string]policy.Record) (err
 // copy is shared after it, so that each gate that reads the record finds the copy.
 func copiesFirst(keys iter.Seq[string]) (copies, others []string) {
 	for key := range keys {
-		if policy.ParseKey(key).Slot != "" {
+		if snapshot.ParseKey(key).Slot != "" {
 			copies = append(copies, key)
 		} else {
 			others = append(others, key)
@@ -151,7 +151,7 @@ func copiesFirst(keys iter.Seq[string]) (copies, others []string) {
 // returns what is left to be done, if the store is away; left is what was, if it is called again.
 //
 // Of a record that is too long only the refresh is shared.
-func (f *Fleet) share(ctx context.Context, key string, rec policy.Record, left remainder) remainder {
+func (f *Fleet) share(ctx context.Context, key string, rec snapshot.Record, left remainder) remainder {
 	const tries = 20 // other gates may save at the same time
 	if len(rec.Body) > maxBody {
 		rec = f.tooLong(key, rec)
@@ -165,7 +165,7 @@ func (f *Fleet) share(ctx context.Context, key string, rec policy.Record, left r
 		if err != nil && err != errNothing {
 			return max(left, theRecord)
 		}
-		merged, _ := policy.Merge(theirs, rec)
+		merged, _ := snapshot.Merge(theirs, rec)
 		text := f.encode(merged)
 		switch {
 		case text != nil:
@@ -204,13 +204,13 @@ func (f *Fleet) share(ctx context.Context, key string, rec policy.Record, left r
 }
 
 // tooLong returns what is shared of a record that is too long.
-func (f *Fleet) tooLong(key string, rec policy.Record) policy.Record {
-	f.log.Debug("a robots.txt is too long to share; each gate fetches it", "origin", policy.ParseKey(key).Origin)
-	return policy.Record{Refreshed: rec.Refreshed}
+func (f *Fleet) tooLong(key string, rec snapshot.Record) snapshot.Record {
+	f.log.Debug("a robots.txt is too long to share; each gate fetches it", "origin", snapshot.ParseKey(key).Origin)
+	return snapshot.Record{Refreshed: rec.Refreshed}
 }
 
 // timeToLive returns how long the store keeps a record.
-func (f *Fleet) timeToLive(rec *policy.Record) time.Duration {
+func (f *Fleet) timeToLive(rec *snapshot.Record) time.Duration {
 	if rec.Good == nil && len(rec.Copies) == 0 {
 		return shortest
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // TestOneFetch: however many gates ask at once, an origin is asked once, and its answer is on the disk
@@ -228,7 +229,7 @@ func TestStoppedBeforeAnswer(t *testing.T) {
 func TestCopyFirst(t *testing.T) {
 	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		w.changes("Vary\nUser-agent: *\nDisallow: /\n")
-		record, copied := gates[0].sealer.name("https://a.example"), gates[0].sealer.name(policy.Scope{Origin: "https://a.example", Slot: policy.Slot("", []string{"bot"})}.Key())
+		record, copied := gates[0].sealer.name("https://a.example"), gates[0].sealer.name(snapshot.Scope{Origin: "https://a.example", Slot: snapshot.Slot("", []string{"bot"})}.Key())
 		gates[0].link.dial = to(&slowSaves{s, copied})
 		gates[0].link.lose(gates[0].link.current.Load(), errTest)
 		connected(gates[0])
@@ -254,7 +255,7 @@ func TestCopyGone(t *testing.T) {
 		gates[0].decide(t, "a.example", "bot")
 		time.Sleep(time.Minute) // fake clock
 		s.mu.Lock()
-		s.remove(gates[0].sealer.name(policy.Scope{Origin: "https://a.example", Slot: policy.Slot("", []string{"bot"})}.Key()) + ":s")
+		s.remove(gates[0].sealer.name(snapshot.Scope{Origin: "https://a.example", Slot: snapshot.Slot("", []string{"bot"})}.Key()) + ":s")
 		s.mu.Unlock()
 		begun := time.Now()
 		if got := gates[1].decide(t, "a.example", "bot"); got != "deny rule fetch" || time.Since(begun) > time.Second || w.count("a.example") != 2 {
@@ -284,13 +285,13 @@ func TestTooLong(t *testing.T) {
 			g.decide(t, "a.example", "bot")
 		}
 		time.Sleep(time.Second) // fake clock
-		for name, rec := range map[string]policy.Record{
-			"body":   {Good: &policy.Snapshot{Status: 200}, Body: make([]byte, maxBody+1)},
-			"record": {Good: &policy.Snapshot{Status: 200, URL: strings.Repeat("r", maxRecord)}},
+		for name, rec := range map[string]snapshot.Record{
+			"body":   {Good: &snapshot.Snapshot{Status: 200}, Body: make([]byte, maxBody+1)},
+			"record": {Good: &snapshot.Snapshot{Status: 200, URL: strings.Repeat("r", maxRecord)}},
 		} {
 			now := time.Now()
-			rec.Good.Fetched, rec.Good.SHA256, rec.Refreshed = now, policy.Digest(string(rec.Body)), now
-			if err := gates[0].Save(t.Context(), map[string]policy.Record{key: rec}); err != nil {
+			rec.Good.Fetched, rec.Good.SHA256, rec.Refreshed = now, snapshot.Digest(string(rec.Body)), now
+			if err := gates[0].Save(t.Context(), map[string]snapshot.Record{key: rec}); err != nil {
 				t.Fatal(err)
 			}
 			got, _, err := gates[1].read(t.Context(), key, true)
@@ -447,9 +448,9 @@ func TestEvidenceDoesNotWait(t *testing.T) {
 	inFleet(t, 1, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		s.set(faults{hang: true})
 		begun, done := time.Now(), make(chan error, 1)
-		now := &policy.Snapshot{Status: 404, Fetched: begun}
+		now := &snapshot.Snapshot{Status: 404, Fetched: begun}
 		go func() {
-			done <- gates[0].Save(context.Background(), map[string]policy.Record{"https://a.example": {Last: now}})
+			done <- gates[0].Save(context.Background(), map[string]snapshot.Record{"https://a.example": {Last: now}})
 		}()
 		synctest.Wait()
 		if rec, ok := gates[0].own.Load(t.Context(), "https://a.example"); !ok || rec.Last != now {
@@ -512,23 +513,23 @@ func TestForged(t *testing.T) {
 func TestInvalid(t *testing.T) {
 	f := &Fleet{gate: "g", now: time.Now}
 	now := time.Now()
-	good := func(change func(*policy.Snapshot)) policy.Record {
-		s := &policy.Snapshot{Status: 200, Fetched: now, SHA256: "x"}
+	good := func(change func(*snapshot.Snapshot)) snapshot.Record {
+		s := &snapshot.Snapshot{Status: 200, Fetched: now, SHA256: "x"}
 		change(s)
-		return policy.Record{Good: s, Last: s}
+		return snapshot.Record{Good: s, Last: s}
 	}
-	for name, rec := range map[string]policy.Record{
-		"future":            good(func(s *policy.Snapshot) { s.Fetched = now.Add(2 * time.Minute) }),
-		"future failure":    good(func(s *policy.Snapshot) { s.Since = now.Add(2 * time.Minute) }),
-		"too old":           good(func(s *policy.Snapshot) { s.Fetched = now.Add(-2 * maxAge) }),
-		"failures":          good(func(s *policy.Snapshot) { s.Failures = -1 }),
-		"retry":             good(func(s *policy.Snapshot) { s.Retry = -1 }),
-		"status":            good(func(s *policy.Snapshot) { s.Status = 1000 }),
+	for name, rec := range map[string]snapshot.Record{
+		"future":            good(func(s *snapshot.Snapshot) { s.Fetched = now.Add(2 * time.Minute) }),
+		"future failure":    good(func(s *snapshot.Snapshot) { s.Since = now.Add(2 * time.Minute) }),
+		"too old":           good(func(s *snapshot.Snapshot) { s.Fetched = now.Add(-2 * maxAge) }),
+		"failures":          good(func(s *snapshot.Snapshot) { s.Failures = -1 }),
+		"retry":             good(func(s *snapshot.Snapshot) { s.Retry = -1 }),
+		"status":            good(func(s *snapshot.Snapshot) { s.Status = 1000 }),
 		"refreshed":         {Refreshed: now.Add(time.Hour)},
-		"superseded":        {Superseded: &policy.Superseded{Varied: now.Add(time.Hour)}},
-		"brought":           {Superseded: &policy.Superseded{Brought: map[string]time.Time{"a": now.Add(time.Hour)}}},
-		"an empty answer":   {Bound: map[string]*policy.Snapshot{"a": nil}},
-		"an empty own copy": {Copies: map[string]*policy.Snapshot{"a": nil}},
+		"superseded":        {Superseded: &snapshot.Superseded{Varied: now.Add(time.Hour)}},
+		"brought":           {Superseded: &snapshot.Superseded{Brought: map[string]time.Time{"a": now.Add(time.Hour)}}},
+		"an empty answer":   {Bound: map[string]*snapshot.Snapshot{"a": nil}},
+		"an empty own copy": {Copies: map[string]*snapshot.Snapshot{"a": nil}},
 	} {
 		text := []byte(nil)
 		if strings.HasPrefix(name, "an empty") {
@@ -540,7 +541,7 @@ func TestInvalid(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if _, err := f.decode(f.encode(good(func(*policy.Snapshot) {}))); err != nil {
+	if _, err := f.decode(f.encode(good(func(*snapshot.Snapshot) {}))); err != nil {
 		t.Error(err)
 	}
 }
@@ -548,8 +549,8 @@ func TestInvalid(t *testing.T) {
 // TestSize: what is stored for an origin beside the body is bounded, however many answers it has.
 func TestSize(t *testing.T) {
 	f := &Fleet{gate: "0123456789abcdef0123456789abcdef", now: time.Now}
-	long := &policy.Snapshot{URL: "https://a.example/" + strings.Repeat("r", 200), Status: 503, Error: strings.Repeat("e", 5000), Fetched: time.Now(), Since: time.Now(), ETag: strings.Repeat("t", 60)}
-	rec := policy.Record{Good: long, Last: new(*long), Bound: map[string]*policy.Snapshot{}, Copies: map[string]*policy.Snapshot{}}
+	long := &snapshot.Snapshot{URL: "https://a.example/" + strings.Repeat("r", 200), Status: 503, Error: strings.Repeat("e", 5000), Fetched: time.Now(), Since: time.Now(), ETag: strings.Repeat("t", 60)}
+	rec := snapshot.Record{Good: long, Last: new(*long), Bound: map[string]*snapshot.Snapshot{}, Copies: map[string]*snapshot.Snapshot{}}
 	for i := range 100 {
 		s := *long
 		s.Fetched = time.Now().Add(time.Duration(-i) * time.Second)
@@ -564,7 +565,7 @@ func TestSize(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	// A crowd of crawlers that have brought answers.
-	crowd := policy.Record{Good: long, Superseded: &policy.Superseded{Brought: map[string]time.Time{}, Failed: map[string]time.Time{}}}
+	crowd := snapshot.Record{Good: long, Superseded: &snapshot.Superseded{Brought: map[string]time.Time{}, Failed: map[string]time.Time{}}}
 	for i := range 32 {
 		token := fmt.Sprintf("%032d", i)
 		crowd.Superseded.Brought[token], crowd.Superseded.Failed[token] = time.Now(), time.Now()
@@ -573,7 +574,7 @@ func TestSize(t *testing.T) {
 		t.Errorf("%d bytes, %d crawlers", len(text), len(crowd.Superseded.Brought))
 	}
 	long.URL = strings.Repeat("r", maxRecord)
-	if text := f.encode(policy.Record{Good: long}); text != nil {
+	if text := f.encode(snapshot.Record{Good: long}); text != nil {
 		t.Errorf("%d bytes", len(text))
 	}
 }

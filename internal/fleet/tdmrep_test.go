@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/snapshot"
 )
 
 // readsTDMRep makes a gate ask origins for their tdmrep.json too.
@@ -22,7 +24,7 @@ func (g *testGate) readsTDMRep(w *web) {
 // reservation returns what a host's tdmrep.json states for a crawler, and in which state it is.
 func (g *testGate) reservation(t *testing.T, host, agent string) string {
 	t.Helper()
-	target, err := policy.ParseURL("https://" + host + "/public")
+	target, err := canonical.ParseURL("https://" + host + "/public")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,9 +100,9 @@ func TestTDMRep(t *testing.T) {
 	inFleetWith(t, slow, 4, func(t *testing.T, _ *memoryServer, w *web, gates []*testGate) {
 		x := newTDMRepWeb(w, gates, "Vary\n"+reserved)
 		x.check(t, "at first", "fresh n", 1)
-		key := policy.Scope{Origin: "https://a.example", TDMRep: true, Slot: "/*"}.Key() // since it varies
+		key := snapshot.Scope{Origin: "https://a.example", TDMRep: true, Slot: "/*"}.Key() // since it varies
 		for _, g := range gates {
-			if rec, ok := g.own.Load(t.Context(), key); !ok || rec.Good == nil || policy.Digest(string(rec.Body)) != rec.Good.SHA256 {
+			if rec, ok := g.own.Load(t.Context(), key); !ok || rec.Good == nil || snapshot.Digest(string(rec.Body)) != rec.Good.SHA256 {
 				t.Errorf("%s has not kept it: %+v", g.gate, rec)
 			}
 		}

@@ -77,7 +77,7 @@ func (g *Gate) watchMetrics() {
 		Connections:  g.proxy.Connections,
 		Redirections: g.proxy.Redirections,
 		Logins:       g.proxy.LoginComparisons,
-		Rules:        g.engine.Cached,
+		Rules:        g.engine.Snapshots().Cached,
 		Tags:         g.remembered.Size,
 		Snapshots:    func() (origins, bytes int64) { u := g.store.Usage(); return u.Origins, u.Bytes },
 		Lost:         g.audit.Lost,

@@ -173,23 +173,13 @@ func TestLoadRefuses(t *testing.T) {
 func TestAliases(t *testing.T) {
 	c := parse(t, `
 crawlers:
-  - &base
-    name: a
+  - name: a
     sources: &office [10.0.0.0/8]
     deny_status: 451
-  - <<: *base
-    name: b
   - {name: c, sources: *office}
-  - {name: d, <<: [{mode: report}, *base]}
 `)
-	if b := c.Crawlers[1]; b.Name != "b" || b.DenyStatus != 451 || len(b.Sources) != 1 {
-		t.Errorf("merged: %+v", b)
-	}
-	if d := c.Crawlers[3]; d.Name != "d" || d.DenyStatus != 451 || d.Mode != policy.Report {
-		t.Errorf("merged from a list: %+v", d)
-	}
-	if !reflect.DeepEqual(c.Crawlers[2].Sources, c.Crawlers[0].Sources) {
-		t.Errorf("alias: %+v", c.Crawlers[2])
+	if got := c.Crawlers[1].Sources; len(got) != 1 || !reflect.DeepEqual(got, c.Crawlers[0].Sources) {
+		t.Errorf("got %+v", c.Crawlers[1])
 	}
 }
 
@@ -201,20 +191,12 @@ func TestSyntaxErrorInALongFile(t *testing.T) {
 	}
 }
 
-// TestAliasBombs: a few lines with aliases can stand for billions of values. Without a
-// bound this test would not end.
-func TestAliasBombs(t *testing.T) {
-	var mappings strings.Builder
-	mappings.WriteString("crawlers:\n  - {name: a, <<: &m0 {mode: report}}\n")
-	for i := range 60 {
-		fmt.Fprintf(&mappings, "  - {name: b, <<: &m%d {<<: [*m%d, *m%d]}}\n", i+1, i, i)
-	}
-	lists := "crawlers:\n  - &c {name: a, product_tokens: [" + strings.Repeat("a, ", 2000) + "a]}\n" + strings.Repeat("  - *c\n", 2000)
-	for name, text := range map[string]string{"mappings": mappings.String(), "lists": lists} {
-		_, err := ParseConfig("bomb.yaml", []byte(text), noEnv)
-		if err == nil || !strings.Contains(err.Error(), "aliases") {
-			t.Errorf("%s: got %.200v", name, err)
-		}
+// TestAliasBomb: a few lines with aliases can stand for millions of values.
+func TestAliasBomb(t *testing.T) {
+	text := "crawlers:\n  - &c {name: a, product_tokens: [" + strings.Repeat("a, ", 2000) + "a]}\n" + strings.Repeat("  - *c\n", 2000)
+	_, err := ParseConfig("bomb.yaml", []byte(text), noEnv)
+	if err == nil || !strings.Contains(err.Error(), "aliases") {
+		t.Errorf("got %.200v", err)
 	}
 }
 

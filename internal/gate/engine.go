@@ -9,10 +9,11 @@ import (
 	"robotsgate/internal/admin"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
+	"robotsgate/policy/snapshot"
 )
 
 // EngineConfig returns the configuration of an engine. With a nil store, records are kept in memory only.
-func EngineConfig(c *Config, transport http.RoundTripper, s policy.Store, log *slog.Logger, onFetch func(policy.Fetch)) policy.Config {
+func EngineConfig(c *Config, transport http.RoundTripper, s snapshot.Store, log *slog.Logger, onFetch func(snapshot.Fetch)) policy.Config {
 	rules := c.Robots.Robots
 	rules.HideRedirects = c.Egress.ParentHasLogin()
 	return policy.Config{

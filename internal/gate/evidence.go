@@ -80,7 +80,7 @@ func settle(engine *policy.Engine) {
 	const longest = 2 * time.Second // for a disk that hangs
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
-	engine.Settle(ctx)
+	engine.Snapshots().Settle(ctx)
 }
 
 // evidence returns what reads the state of the audit log; nil: there is none.

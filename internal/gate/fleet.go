@@ -7,7 +7,7 @@ import (
 
 	"robotsgate/internal/field"
 	"robotsgate/internal/fleet"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // openFleet joins the fleet of the configuration, if there is one.
@@ -36,7 +36,7 @@ func (g *Gate) openFleet() (err error) {
 }
 
 // records returns the store of the engine.
-func (g *Gate) records() policy.Store {
+func (g *Gate) records() snapshot.Store {
 	if g.fleet != nil {
 		return g.fleet
 	}

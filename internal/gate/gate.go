@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -23,9 +22,9 @@ import (
 	"robotsgate/internal/metrics"
 	"robotsgate/internal/overview"
 	"robotsgate/internal/requestlog"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
+	"robotsgate/policy/tagcache"
 	"robotsgate/proxy"
 )
 
@@ -39,10 +38,10 @@ type Gate struct {
 	authority      *ca.Authority
 	clients        ca.ClientFiles // the files that make clients trust the CA
 	store          snapshotStore
-	disk           *store.Disk  // the store; nil: it is in memory, since another gate uses the folder
+	disk           diskStore    // the store; nil: it is in memory, since another gate uses the folder
 	fleet          *fleet.Fleet // the store, shared with other gates; nil: there is no fleet
 	engine         *policy.Engine
-	remembered     *policy.TagCache
+	remembered     *tagcache.Cache
 	upstream       *proxy.Transport
 	pacer          *pace.Pacer        // of all configurations
 	asked          proxy.AskedOrigins // by all configurations
@@ -157,7 +156,7 @@ func (g *Gate) openEngine() (err error) {
 		return err
 	}
 	if g.fleet != nil {
-		g.fleet.Start(g.engine, g.pacer.Recent)
+		g.fleet.Start(g.engine.Snapshots(), g.pacer.Recent)
 	}
 	return nil
 }
@@ -165,7 +164,7 @@ func (g *Gate) openEngine() (err error) {
 // wire makes the parts that work on requests, and connects them.
 func (g *Gate) wire() (err error) {
 	c := g.config
-	if g.remembered, err = policy.NewTagCache(int64(c.Tags.CacheBytes)); err != nil {
+	if g.remembered, err = tagcache.New(int64(c.Tags.CacheBytes)); err != nil {
 		return &field.Error{Field: "tags.cache_bytes", Err: err}
 	}
 	text, err := c.Effective()
@@ -222,7 +221,6 @@ func (g *Gate) wrapped() proxy.Upstream {
 // Run serves until ctx ends, then lets requests in flight finish.
 func (g *Gate) Run(ctx context.Context) error {
 	limitMemory(g.log, memlimit.FromCgroup, int64(g.config.Limits.Memory))
-	defer runtime.KeepAlive(newBallast())
 	g.ready.Store(true) // the ports accept connections already
 	failed := make(chan error, 3)
 	go func() { failed <- g.proxy.Serve(g.listener) }()

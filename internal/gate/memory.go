@@ -14,20 +14,6 @@ import (
 // memory that Go does not count, such as the pages of the snapshot index.
 const memoryShare = 0.9
 
-// minHeapGrowth is how much the heap grows at least between two garbage collections. While few
-// rules are kept in memory, Go would otherwise collect dozens of times a second.
-const minHeapGrowth = 32 << 20
-
-// newBallast returns memory that counts as heap in use for as long as it is kept, so that
-// collections are minHeapGrowth apart. It is never written to, so the kernel gives it no memory.
-// With GOGC in the environment there is none.
-func newBallast() []byte {
-	if os.Getenv("GOGC") != "" {
-		return nil
-	}
-	return make([]byte, minHeapGrowth)
-}
-
 // limitMemory sets Go's memory limit from the lower of the container's and the configured one, in bytes (0: none),
 // unless GOMEMLIMIT is set.
 func limitMemory(log *slog.Logger, container memlimit.Provider, configured int64) {

@@ -169,7 +169,7 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 	if err := g.proxy.Use(g.settings(text)); err != nil {
 		return nil, err
 	}
-	g.pacer.Use(next.Pace) // requests that wait look for their distance in the proxy's settings
+	g.pacer.Use(next.Pace)
 	g.administer()
 	if upstream != before {
 		before.Close() // requests in flight finish
@@ -183,7 +183,7 @@ func (g *Gate) settings(text []byte) proxy.Settings {
 	c := g.config
 	s := proxy.Settings{
 		Engine: g.engine, Upstream: g.wrapped(), Config: g.configurations.Use(text),
-		Passthrough: c.HTTPS.Unseen, Tags: c.Tags.Tags, Pace: c.Pace, ConnectionLimits: c.Limits.ConnectionLimits,
+		Passthrough: c.HTTPS.Unseen, Tags: c.Tags.Tags, ConnectionLimits: c.Limits.ConnectionLimits,
 		Pages: newDirectories(c.Agents()),
 	}
 	if c.Pace.On() {

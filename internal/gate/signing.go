@@ -8,6 +8,7 @@ import (
 
 	"robotsgate/internal/keyfile"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/proxy"
 )
 
@@ -68,7 +69,7 @@ func (all directories) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (all directories) of(host string) *directory {
-	if t, err := policy.ParseTarget("https", host, "/"); err == nil {
+	if t, err := canonical.ParseTarget("https", host, "/"); err == nil {
 		for _, d := range all {
 			if d.authority == t.Host {
 				return d

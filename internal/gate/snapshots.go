@@ -8,12 +8,21 @@ import (
 	"robotsgate/internal/admin"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // A snapshotStore is a store with figures for the metrics and the status page.
 type snapshotStore interface {
-	policy.Store
+	snapshot.Store
 	Usage() store.Usage
+}
+
+// A diskStore is one that keeps snapshots beyond the life of the process, and past answers as evidence.
+type diskStore interface {
+	snapshotStore
+	snapshot.Archive
+	Length(digest string) int64 // of a body; 0: there is none
+	Close() error
 }
 
 // openStore opens the snapshots on disk, or in memory if another gate uses the folder.
@@ -40,7 +49,7 @@ func (g *Gate) history(origin string) (all []admin.Past, err error) {
 	answers, err := g.disk.History(origin)
 	for _, a := range answers {
 		s := a.Snapshot
-		name, token, _ := policy.SplitSlot(a.Slot)
+		name, token, _ := snapshot.SplitSlot(a.Slot)
 		all = append(all, admin.Past{
 			From: a.From.UTC(), To: a.To.UTC(), Crawlers: a.Crawlers, Crawler: name, Token: token,
 			Status: s.Status, SHA256: s.SHA256, Error: s.Error, Bytes: g.disk.Length(s.SHA256),
@@ -51,7 +60,7 @@ func (g *Gate) history(origin string) (all []admin.Past, err error) {
 
 // sizes returns the sizes of the caches and the store, for the status page.
 func (g *Gate) sizes(engine *policy.Engine) []admin.Size {
-	rules, tags, kept, name := engine.Cached(), g.remembered.Size(), g.store.Usage(), "Snapshots in memory"
+	rules, tags, kept, name := engine.Snapshots().Cached(), g.remembered.Size(), g.store.Usage(), "Snapshots in memory"
 	if g.disk != nil {
 		name = "Snapshots on disk"
 	}

@@ -4,8 +4,8 @@
 package history
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -57,19 +57,24 @@ type Difference struct {
 // these product tokens. It compares the given paths, and paths made from the patterns of both
 // versions.
 func Compare(was, is *robotstxt.File, tokens, paths []string) (all []Difference) {
-	tried := map[string]bool{}
-	for _, path := range slices.Concat(paths, []string{"/"}, examples(was.Group(tokens...)), examples(is.Group(tokens...))) {
-		if tried[path] || len(tried) >= MaxPaths {
-			continue
-		}
-		tried[path] = true
+	for _, path := range some(slices.Concat(paths, []string{"/"}, examples(was.Group(tokens...)), examples(is.Group(tokens...))), MaxPaths) {
 		before, after := was.Decide(path, tokens...), is.Decide(path, tokens...)
 		if before.Allowed != after.Allowed {
 			all = append(all, Difference{tokens, path, before, after})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Difference) int { return cmp.Compare(a.Path, b.Path) })
 	return all
+}
+
+// some returns the first paths, each once, at most a number of them, sorted.
+func some(paths []string, most int) []string {
+	chosen := map[string]bool{}
+	for _, path := range paths {
+		if len(chosen) < most {
+			chosen[path] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(chosen))
 }
 
 // examples returns paths that the patterns of a group match, and some that they almost match.

@@ -44,18 +44,12 @@ func CompareUsage(was, is *robotstxt.File, tokens, paths []string) []Restatement
 // restatements returns the paths whose statements differ, sorted. The cost of one path is the same for all, and bound
 // bounds the sum; the first path is always compared.
 func restatements(paths []string, cost, bound int, compare func(path string) Restatement) (all []Restatement) {
-	tried := map[string]bool{}
-	for _, path := range paths {
-		if tried[path] || (len(tried)+1)*cost > bound && len(tried) > 0 {
-			continue
-		}
-		tried[path] = true
+	for _, path := range some(paths, max(bound/max(cost, 1), 1)) {
 		r := compare(path)
 		if !maps.Equal(r.Was.Values(), r.Is.Values()) || !slices.Equal(r.Was.URLs(), r.Is.URLs()) {
 			all = append(all, r)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Restatement) int { return cmp.Compare(a.Path, b.Path) })
 	return all
 }
 

@@ -7,7 +7,7 @@ package keyfile
 // Where to change what.
 //
 //	which key files are accepted, and the messages about others:
-//		parse.go for the contents, load.go for the file, and a vector in testdata
+//		parse.go for the contents, file.go for the file, and a vector in testdata
 //	the directory of keys, and its header lines:
 //		directory.go; as a page of the gate's own address: internal/gate/signing.go
 //	what doctor checks of a directory:
@@ -66,11 +66,8 @@ func (Key) GoString() string { return hidden }
 // Format writes "[key]" for every verb.
 func (Key) Format(s fmt.State, _ rune) { fmt.Fprint(s, hidden) }
 
-// MarshalText returns "[key]".
+// MarshalText returns "[key]", for encoding/json too.
 func (Key) MarshalText() ([]byte, error) { return []byte(hidden), nil }
-
-// MarshalJSON returns "[key]" as a JSON string.
-func (Key) MarshalJSON() ([]byte, error) { return []byte(`"` + hidden + `"`), nil }
 
 // LogValue returns "[key]".
 func (Key) LogValue() slog.Value { return slog.StringValue(hidden) }

@@ -133,16 +133,23 @@ func (c *Cache[V]) Clear() {
 	}
 }
 
-// Usage returns the number of values, their size in bytes, and the bound on it. It looks at
-// every value: not for every request.
-func (c *Cache[V]) Usage() (values int, bytes, maxBytes int64) {
+// A Size is what a cache holds.
+type Size struct {
+	Entries int
+	Bytes   int64
+	Bound   int64 // on Bytes
+}
+
+// Size returns what the cache holds. It looks at every value: not for every request.
+func (c *Cache[V]) Size() Size {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if c.closed {
-		return 0, 0, c.maxBytes
+		return Size{Bound: c.maxBytes}
 	}
-	c.front.IterValues(func(V) (stop bool) { values++; return false })
-	return values + len(c.recent), c.front.MaxCost() - c.front.RemainingCost() + c.bytes, c.maxBytes
+	s := Size{len(c.recent), c.front.MaxCost() - c.front.RemainingCost() + c.bytes, c.maxBytes}
+	c.front.IterValues(func(V) (stop bool) { s.Entries++; return false })
+	return s
 }
 
 // Close frees the cache. Nothing is found after it.

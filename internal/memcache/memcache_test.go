@@ -44,8 +44,8 @@ func TestPutIsFound(t *testing.T) {
 				t.Errorf("%d at last: got %d, %v", i, got, ok)
 			}
 		}
-		if n, bytes, most := c.Usage(); n != 10 || bytes < 1000 || bytes > 2000 || most != 1<<20 {
-			t.Errorf("usage: %d values, %d bytes of %d", n, bytes, most)
+		if s := c.Size(); s.Entries != 10 || s.Bytes < 1000 || s.Bytes > 2000 || s.Bound != 1<<20 {
+			t.Errorf("usage: %d values, %d bytes of %d", s.Entries, s.Bytes, s.Bound)
 		}
 	})
 }
@@ -73,13 +73,13 @@ func TestBound(t *testing.T) {
 	c := newCache(t, 1<<20, 1000)
 	for i := range 10_000 {
 		c.Put(fmt.Sprint(i), i, 1000)
-		if n, bytes, _ := c.Usage(); i%100 == 0 && bytes > 1<<20 {
-			t.Fatalf("after %d values: %d with %d bytes", i+1, n, bytes)
+		if s := c.Size(); i%100 == 0 && s.Bytes > 1<<20 {
+			t.Fatalf("after %d values: %d with %d bytes", i+1, s.Entries, s.Bytes)
 		}
 	}
 	c.settle()
-	if n, bytes, _ := c.Usage(); bytes > 1<<20 || n < 500 {
-		t.Errorf("%d values with %d bytes", n, bytes)
+	if s := c.Size(); s.Bytes > 1<<20 || s.Entries < 500 {
+		t.Errorf("%d values with %d bytes", s.Entries, s.Bytes)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestCloseInUse(t *testing.T) {
 				c.Put(key, i, 100)
 				c.Get(key)
 				if i%1000 == 0 {
-					c.Usage()
+					c.Size()
 				}
 			}
 		})
@@ -133,8 +133,8 @@ func TestClear(t *testing.T) {
 	}
 	others.Wait()
 	c.Clear()
-	if n, bytes, _ := c.Usage(); n != 0 || bytes != 0 {
-		t.Errorf("%d values, %d bytes are left", n, bytes)
+	if s := c.Size(); s.Entries != 0 || s.Bytes != 0 {
+		t.Errorf("%d values, %d bytes are left", s.Entries, s.Bytes)
 	}
 	c.Put("again", 3, 100)
 	c.settle()

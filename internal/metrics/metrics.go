@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
@@ -81,7 +81,7 @@ func New() *Metrics {
 		m.heads.WithLabelValues(labels[0], labels[1])
 	}
 	m.lookups = m.counters("robotsgate_robots_lookups_total", "Decisions by where the robots.txt was found: memory, store, or fetch, for which the request waits.", "layer",
-		string(policy.InMemory), string(policy.InStore), string(policy.Fetched))
+		string(snapshot.InMemory), string(snapshot.InStore), string(snapshot.Fetched))
 	m.recalls = m.counters("robotsgate_tag_lookups_total", "Responses without a page's head (304, 206, to HEAD) by whether the URL's robots tags were remembered.", "result", "hit", "miss")
 	m.bytes = m.counter("robotsgate_response_bytes_total", "Bytes of response bodies passed on to clients.")
 	m.decided = m.histogram("robotsgate_decision_seconds", "Time from the arrival of a request to the decision, with any wait for robots.txt.", decisionTimes)
@@ -97,7 +97,7 @@ func New() *Metrics {
 	}
 	m.signatures = m.counters("robotsgate_signed_requests_total", "Requests that were signed (Web Bot Auth), by crawler.", "crawler", "default") // so that the name exists before the first
 	m.signature = m.histogram("robotsgate_request_signing_seconds", "Time to make the signatures of a request, one for each attempt to send it.", requestSigningTimes)
-	outcomes := []string{string(policy.Fresh), string(policy.Unavailable), string(policy.Unreachable), "error"}
+	outcomes := []string{string(snapshot.Fresh), string(snapshot.Unavailable), string(snapshot.Unreachable), "error"}
 	m.fetches = m.counters("robotsgate_robots_fetches_total", "Fetches of robots.txt by outcome.", "outcome", outcomes...)
 	m.tdmrepFetches = m.counters("robotsgate_tdmrep_fetches_total", "Fetches of tdmrep.json by outcome.", "outcome", outcomes...)
 	m.fetched = m.histogram("robotsgate_robots_fetch_seconds", "Duration of fetches of robots.txt.", originTimes)
@@ -213,7 +213,7 @@ func (m *Metrics) statements(s usage.Stated) {
 }
 
 // Fetch counts a fetch of a robots.txt or a tdmrep.json.
-func (m *Metrics) Fetch(f policy.Fetch) {
+func (m *Metrics) Fetch(f snapshot.Fetch) {
 	if f.TDMRep {
 		m.tdmrepFetches.WithLabelValues(f.Outcome).Inc()
 		return

@@ -16,7 +16,9 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/fleet"
+	"robotsgate/internal/memcache"
 	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 )
@@ -38,8 +40,8 @@ func watchedSources() Sources {
 			return proxy.Redirections{Served: 19, Refused: map[proxy.RedirectRefusal]int64{proxy.NoName: 20}}
 		},
 		Logins:    func() (int64, int64) { return 12, 13 },
-		Rules:     func() policy.Size { return policy.Size{Entries: 5, Bytes: 6} },
-		Tags:      func() policy.Size { return policy.Size{Entries: 7, Bytes: 8} },
+		Rules:     func() memcache.Size { return memcache.Size{Entries: 5, Bytes: 6} },
+		Tags:      func() memcache.Size { return memcache.Size{Entries: 7, Bytes: 8} },
 		Snapshots: func() (int64, int64) { return 9, 10 },
 		Lost:      func() int64 { return 11 },
 		Failures:  func() int64 { return 14 },
@@ -80,13 +82,13 @@ func wantLines(t *testing.T, got string, lines ...string) {
 
 func TestRequest(t *testing.T) {
 	const ms = time.Millisecond
-	in := func(l policy.Layer) *policy.Resolution { return &policy.Resolution{From: l} }
+	in := func(l snapshot.Layer) *snapshot.Resolution { return &snapshot.Resolution{From: l} }
 	m := New()
 	for _, x := range []proxy.Record{
-		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: in(policy.Fetched)}, Bytes: 30,
+		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: in(snapshot.Fetched)}, Bytes: 30,
 			Decided: ms, Sent: 2 * ms, Upstream: 5002 * ms, Answered: 5005 * ms, Head: proxy.Head{State: "skipped", Why: "type"}, Status: 200, Method: "GET"},
-		{Crawler: "news", Decision: &policy.Decision{Enforced: true, Reason: policy.ByRule, Robots: in(policy.InMemory)}, Bytes: 12, Decided: ms, Answered: ms, Head: proxy.Head{State: "skipped", Why: "type"}},
-		{Crawler: "news", Decision: &policy.Decision{Reason: policy.ByRule, Robots: in(policy.InStore)}, Decided: ms},
+		{Crawler: "news", Decision: &policy.Decision{Enforced: true, Reason: policy.ByRule, Robots: in(snapshot.InMemory)}, Bytes: 12, Decided: ms, Answered: ms, Head: proxy.Head{State: "skipped", Why: "type"}},
+		{Crawler: "news", Decision: &policy.Decision{Reason: policy.ByRule, Robots: in(snapshot.InStore)}, Decided: ms},
 		// Labels that are not prepared.
 		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: "new"}},
 		{Upstream: 1, Head: proxy.Head{State: "skipped", Why: "new"}},
@@ -101,8 +103,8 @@ func TestRequest(t *testing.T) {
 	} {
 		m.Request(&x)
 	}
-	m.Fetch(policy.Fetch{Outcome: "fresh", Took: time.Second})
-	m.Fetch(policy.Fetch{Outcome: "fresh", TDMRep: true, Took: time.Second})
+	m.Fetch(snapshot.Fetch{Outcome: "fresh", Took: time.Second})
+	m.Fetch(snapshot.Fetch{Outcome: "fresh", TDMRep: true, Took: time.Second})
 	m.Reload(true)
 	m.Reload(false)
 	m.Reload(false)
@@ -279,7 +281,7 @@ func TestLabelsAreBounded(t *testing.T) {
 			ID: invented, Client: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), Method: invented, URL: "http://" + invented + "/",
 			Crawler: "default", Decision: &token, Error: invented, Status: 200 + i, Decided: 1, Upstream: 2,
 		})
-		m.Fetch(policy.Fetch{Origin: "http://" + invented, Outcome: "fresh"})
+		m.Fetch(snapshot.Fetch{Origin: "http://" + invented, Outcome: "fresh"})
 		m.Leaf(time.Duration(i))
 		if i == 0 {
 			before = count()
@@ -296,7 +298,7 @@ func TestLabelsAreBounded(t *testing.T) {
 // page is the record of a usual request.
 func page() *proxy.Record {
 	return &proxy.Record{
-		Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: &policy.Resolution{From: policy.InMemory}},
+		Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: &snapshot.Resolution{From: snapshot.InMemory}},
 		Bytes: 30_000, Decided: 20 * time.Microsecond, Sent: 25 * time.Microsecond, Upstream: 30 * time.Millisecond, Answered: 31 * time.Millisecond,
 		Head: proxy.Head{State: "complete"}, Status: 200, Method: "GET",
 	}

@@ -7,7 +7,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
-	"robotsgate/policy"
+	"robotsgate/internal/memcache"
 	"robotsgate/proxy"
 )
 
@@ -18,8 +18,8 @@ type Sources struct {
 	Connections  func() proxy.Connections
 	Redirections func() proxy.Redirections
 	Logins       func() (right, wrong int64)         // passwords that were compared with a hash
-	Rules        func() policy.Size                  // compiled robots.txt files in memory
-	Tags         func() policy.Size                  // remembered robots tags
+	Rules        func() memcache.Size                // compiled robots.txt files in memory
+	Tags         func() memcache.Size                // remembered robots tags
 	Snapshots    func() (origins int64, bytes int64) // in the store
 	Lost         func() int64                        // audit records that could not be written
 	Failures     func() int64                        // see proxy.Descriptors
@@ -66,7 +66,7 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	for result, n := range map[string]int64{"right": right, "wrong": wrong} {
 		send(counter, "robotsgate_login_comparisons_total", "Passwords compared with a hash, by result. Each password is compared once, not once a request.", n, prometheus.Labels{"result": result})
 	}
-	for cache, size := range map[string]policy.Size{"rules": w.Rules(), "tags": w.Tags()} {
+	for cache, size := range map[string]memcache.Size{"rules": w.Rules(), "tags": w.Tags()} {
 		send(gauge, "robotsgate_cache_bytes", "Memory used by caches: rules of robots.txt files, tags by URL.", size.Bytes, prometheus.Labels{"cache": cache})
 		send(gauge, "robotsgate_cache_entries", "Entries in caches: rules of robots.txt files, tags by URL.", int64(size.Entries), prometheus.Labels{"cache": cache})
 	}

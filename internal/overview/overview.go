@@ -3,6 +3,7 @@
 package overview
 
 import (
+	"hash/maphash"
 	"strings"
 	"sync"
 	"time"
@@ -90,8 +91,8 @@ type Overview struct {
 
 	mu      sync.Mutex
 	total   Counts
-	seconds [rateOver + 1]second // by Unix time, modulo
-	minutes [Minutes]minute
+	seconds ring[uint64] // requests, by Unix time
+	minutes ring[minute]
 	hosts   recent[string]
 	rules   recent[Rule]
 	stating stating
@@ -100,19 +101,19 @@ type Overview struct {
 	crawlers byCrawler
 }
 
-type second struct {
-	at int64
-	n  uint64
-}
-
 type minute struct {
-	at int64
 	Counts
 	causes [len(kinds)]uint64
 }
 
 // New returns an overview without requests.
-func New() *Overview { return &Overview{started: time.Now()} }
+func New() *Overview {
+	return &Overview{
+		started: time.Now(), seconds: newRing[uint64](rateOver + 1), minutes: newRing[minute](Minutes),
+		hosts: recent[string]{newRing[window[string]](windows)}, rules: recent[Rule]{newRing[window[Rule]](windows)},
+		stating: stating{seed: maphash.MakeSeed(), windows: newRing[statedWindow](windows)},
+	}
+}
 
 // Request counts a request, after its end.
 func (o *Overview) Request(x *proxy.Record) {
@@ -121,16 +122,9 @@ func (o *Overview) Request(x *proxy.Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.total.count(d)
-	s := &o.seconds[end%int64(len(o.seconds))]
-	if s.at != end {
-		*s = second{at: end}
-	}
-	s.n++
+	*o.seconds.of(end)++
 	at := end / 60
-	m := &o.minutes[at%Minutes]
-	if m.at != at {
-		*m = minute{at: at}
-	}
+	m := o.minutes.of(at)
 	m.count(d)
 	if d == nil {
 		m.causes[kindOf(x)]++
@@ -208,13 +202,10 @@ func (o *Overview) copied(now time.Time) (State, []Tally[string], []Tally[Rule],
 	s := State{Started: o.started, Total: o.total, Rate: o.rateLocked(now), Minutes: make([]Minute, 0, Minutes)}
 	this := now.Unix() / 60
 	var causes [len(kinds)]uint64
-	for at := this - Minutes + 1; at <= this; at++ {
-		m := Minute{Begin: time.Unix(at*60, 0).UTC()}
-		if kept := o.minutes[at%Minutes]; kept.at == at {
-			m.Counts = kept.Counts
-			for i, n := range kept.causes {
-				causes[i] += n
-			}
+	for at, kept := range o.minutes.until(this, Minutes) {
+		m := Minute{Begin: time.Unix(at*60, 0).UTC(), Counts: kept.Counts}
+		for i, n := range kept.causes {
+			causes[i] += n
 		}
 		s.Hour.add(m.Counts)
 		s.Minutes = append(s.Minutes, m)
@@ -230,10 +221,8 @@ func (o *Overview) copied(now time.Time) (State, []Tally[string], []Tally[Rule],
 // caller holds mu.
 func (o *Overview) rateLocked(now time.Time) float64 {
 	this, n := now.Unix(), uint64(0)
-	for _, s := range o.seconds {
-		if s.at < this && s.at >= this-rateOver {
-			n += s.n
-		}
+	for _, requests := range o.seconds.until(this-1, rateOver) {
+		n += requests
 	}
 	over := min(max(this-o.started.Unix(), 1), rateOver)
 	return float64(n) / float64(over)

@@ -12,6 +12,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -81,7 +82,7 @@ func TestTop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := New()
 		override := &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: "the contract has ended"}
-		unreachable := &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: "http://c.example/robots.txt", Robots: &policy.Resolution{Snapshot: &policy.Snapshot{}}}
+		unreachable := &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: "http://c.example/robots.txt", Robots: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{}}}
 		long := "/" + strings.Repeat("ä", 200)
 		for n, x := range []*proxy.Record{
 			ended("https://d.example/private/", denied(9, long, true)),
@@ -129,7 +130,7 @@ func TestFlood(t *testing.T) {
 		seed++
 		for i := range n {
 			name := fmt.Sprintf("%d-%d.example", i, seed)
-			d := denied(i, "/"+name+strings.Repeat("/x", 20_000), true)
+			d := denied(i, "/"+name+strings.Repeat("/x", 2000), true)
 			d.URL = "http://" + name + strings.Repeat(".x", 1000) + "/robots.txt"
 			o.Request(ended("http://"+name+strings.Repeat(".x", 1000)+"/", d))
 			if i%20 == 0 {
@@ -211,62 +212,98 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-func BenchmarkRequest(b *testing.B) {
-	many := make([]*proxy.Record, 1000)
-	for i := range many {
-		many[i] = ended(fmt.Sprintf("http://%d.example/private/page.html", i), denied(i, "/private/", true))
-	}
-	for _, bench := range []struct {
-		name string
-		of   []*proxy.Record
-	}{
-		{"allowed", []*proxy.Record{ended("http://a.example/page.html", allowed)}},
-		{"denied", many[:1]},
-		{"denied-hosts=1000", many},
-	} {
-		b.Run(bench.name, func(b *testing.B) {
-			o := New()
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				o.Request(bench.of[i])
-				if i++; i == len(bench.of) {
-					i = 0
-				}
-			}
-		})
-	}
-	b.Run("allowed-parallel", func(b *testing.B) {
-		o, x := New(), ended("http://a.example/page.html", allowed)
-		b.ReportAllocs()
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
+// TestCauses: requests without a decision are counted by cause, those with one are not.
+func TestCauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := New()
+		for n, kind := range []proxy.Refusal{"", proxy.ByGuard, proxy.IsMalformed, "new kind"} {
+			for range n + 1 {
+				x := ended("", nil)
+				x.Refused = kind
 				o.Request(x)
 			}
-		})
+		}
+		x := ended("http://a.example/", denied(1, "/", true))
+		x.Refused = proxy.ByLimit
+		o.Request(x)
+		for _, step := range []struct {
+			after time.Duration
+			want  string
+		}{
+			{0, "[{failed 5} {malformed 3} {guard 2}]"},
+			{time.Hour, "[]"},
+		} {
+			time.Sleep(step.after)
+			if got := fmt.Sprint(o.State().Causes); got != step.want {
+				t.Errorf("after %v: got %s, want %s", step.after, got, step.want)
+			}
+		}
 	})
 }
 
-// BenchmarkState reads a full overview; requests wait while it is copied.
-func BenchmarkState(b *testing.B) {
+// TestRefusals: the last refusals are kept, the newest first, with bounded texts.
+func TestRefusals(t *testing.T) {
 	o := New()
-	for at := range windows * span {
-		for i := range 2 * capacity {
-			x := ended(fmt.Sprintf("http://%d-%d.example/", at, i), denied(i, fmt.Sprint("/", at), true))
-			x.Start = x.Start.Add(time.Duration(at-windows*span) * time.Minute)
-			o.Request(x)
+	o.Request(ended("http://a.example/allowed", allowed))
+	o.Request(&proxy.Record{ID: "failed", Error: "no such host"})
+	if got := o.State().Refusals; len(got) != 0 {
+		t.Errorf("without refusals: %v", got)
+	}
+	long := strings.Repeat("x", 100_000)
+	for i := range MaxRefusals + 5 {
+		o.Request(&proxy.Record{ID: fmt.Sprint("id", i), Start: time.Unix(1, 0), URL: "http://a.example/" + long, Method: long, Crawler: long,
+			Refused: proxy.ByGuard, Why: "prohibited " + long})
+	}
+	o.Request(ended("http://a.example/x", denied(7, "/x", false)))
+	got := o.State().Refusals
+	if len(got) != Latest || !got[0].Reported || got[0].Why != "robots.txt line 7: Disallow: /x of http://a.example/robots.txt" || got[0].Kind != "rule" {
+		t.Fatalf("%d refusals, the newest is %+v", len(got), got[0])
+	}
+	second := got[1]
+	if second.ID != "id1004" || second.Kind != "guard" || !second.Cut || second.Reported || got[Latest-1].ID != "id986" {
+		t.Errorf("got %.500v", got)
+	}
+	if want := snapshot.Digest("http://a.example/" + long); second.Digest != want || got[0].Digest != "" {
+		t.Errorf("got the digests %q and %q, want %s for the URL that is cut", second.Digest, got[0].Digest, want)
+	}
+	if n := len(second.URL) + len(second.Method) + len(second.Crawler) + len(second.Why); n > 4*maxText {
+		t.Errorf("a refusal has %d bytes of text", n)
+	}
+	for id, want := range map[string]bool{"id5": false, "id6": true, "ID1004": true, "other": false} {
+		if f, ok := o.Refusal(id); ok != want || ok && !strings.EqualFold(f.ID, id) {
+			t.Errorf("%s: got %v, %s; want %v", id, ok, f.ID, want)
 		}
 	}
-	b.Run("whole", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			o.State()
-		}
-	})
-	b.Run("copy", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			o.copied(time.Now())
-		}
-	})
+}
+
+// TestCrawlers: requests are counted by crawler, the busiest first, and the number of crawlers
+// is bounded.
+func TestCrawlers(t *testing.T) {
+	o := New()
+	request := func(crawler string, x *proxy.Record) {
+		x.Crawler = crawler
+		o.Request(x)
+	}
+	request("", &proxy.Record{Refused: proxy.ByLogin})
+	request("a", &proxy.Record{})
+	request("b", ended("http://a.example/", allowed))
+	request("b", ended("http://a.example/x", denied(1, "/x", true)))
+	request("b", ended("http://a.example/x", denied(1, "/x", false)))
+	got := o.State().Seen
+	if len(got) != 2 || got[0].Seen.IsZero() || got[1].Name != "a" || got[1].Undecided != 1 {
+		t.Fatalf("got %v", got)
+	}
+	got[0].Seen = time.Time{}
+	if want := (Crawler{Name: "b", Requests: 3, Counts: Counts{Allowed: 1, Denied: 1, Reported: 1}}); got[0] != want {
+		t.Errorf("got %+v, want %+v", got[0], want)
+	}
+	for i := range 2 * maxCrawlers {
+		request(fmt.Sprint("crawler", i), &proxy.Record{})
+	}
+	if n := len(o.crawlers); n != maxCrawlers {
+		t.Errorf("%d crawlers are kept, want %d", n, maxCrawlers)
+	}
+	if n := len(o.State().Seen); n != Crawlers {
+		t.Errorf("%d crawlers are shown, want %d", n, Crawlers)
+	}
 }

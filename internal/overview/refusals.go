@@ -6,6 +6,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -53,7 +54,7 @@ func refusalOf(x *proxy.Record, redact bool) *Refusal {
 		Kind: string(kind), Why: kept(why(x)), Status: x.Status, Reported: x.Refused == "" && !x.Decision.Enforced,
 	}
 	if f.Cut {
-		f.Digest = policy.Digest(url)
+		f.Digest = snapshot.Digest(url)
 	}
 	return f
 }

@@ -28,12 +28,13 @@ type statements uint16
 
 // stating finds out what the origins of the last hour state.
 type stating struct {
-	seed    maphash.Seed
-	windows [windows]struct {
-		at      int64 // the minute it begins with, by span
-		origins map[uint64]statements
-		full    bool // there were more than maxStating
-	}
+	seed    maphash.Seed // of this process, so that no client can make two origins one
+	windows ring[statedWindow]
+}
+
+type statedWindow struct {
+	origins map[uint64]statements
+	full    bool // there were more than maxStating
 }
 
 // add adds what was stated for a request that ended in a minute.
@@ -53,13 +54,9 @@ func (s *stating) add(x *proxy.Record, minute int64) {
 		}
 		said |= bit
 	}
-	at := minute / span
-	w := &s.windows[at%windows]
-	if w.at != at || w.origins == nil {
-		w.at, w.full, w.origins = at, false, map[uint64]statements{}
-	}
-	if s.seed == (maphash.Seed{}) {
-		s.seed = maphash.MakeSeed() // of this process, so that no client can make two origins one
+	w := s.windows.of(minute / span)
+	if w.origins == nil {
+		w.origins = map[uint64]statements{}
 	}
 	origin := maphash.String(s.seed, x.Origin)
 	if _, known := w.origins[origin]; !known && len(w.origins) == maxStating {
@@ -73,11 +70,7 @@ func (s *stating) add(x *proxy.Record, minute int64) {
 // are counted.
 func (s *stating) copied(minute int64) (all map[uint64]statements, more bool) {
 	all = map[uint64]statements{}
-	for i := range s.windows {
-		w := &s.windows[i]
-		if w.at <= minute/span-windows || w.at > minute/span {
-			continue
-		}
+	for _, w := range s.windows.until(minute/span, windows) {
 		more = more || w.full
 		for origin, said := range w.origins {
 			all[origin] |= said

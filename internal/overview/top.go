@@ -27,16 +27,11 @@ const (
 )
 
 // recent finds the most frequent keys of the last hour.
-type recent[K comparable] struct{ windows [windows]window[K] }
+type recent[K comparable] struct{ windows ring[window[K]] }
 
 // add counts a denial in a minute. Clone copies a key, which may be part of something larger.
 func (r *recent[K]) add(minute int64, key K, clone func(K) K, enforced bool) {
-	at := minute / span
-	w := &r.windows[at%windows]
-	if w.at != at || w.index == nil {
-		*w = window[K]{at: at, index: make(map[K]*item[K], capacity)}
-	}
-	i := w.item(key, clone)
+	i := r.windows.of(minute/span).item(key, clone)
 	if enforced {
 		i.Denied++
 	} else {
@@ -47,11 +42,7 @@ func (r *recent[K]) add(minute int64, key K, clone func(K) K, enforced bool) {
 // tallies returns the tallies of the last hour's windows, one window after the other.
 func (r *recent[K]) tallies(minute int64) []Tally[K] {
 	all := make([]Tally[K], 0, windows*capacity)
-	for i := range r.windows {
-		w := &r.windows[i]
-		if w.at <= minute/span-windows || w.at > minute/span {
-			continue
-		}
+	for _, w := range r.windows.until(minute/span, windows) {
 		for _, i := range w.items {
 			all = append(all, i.Tally)
 		}
@@ -77,7 +68,6 @@ func top[K comparable](all []Tally[K], n int, compare func(a, b K) int) []Tally[
 // a new key replaces the one with the lowest weight, and inherits that weight. So a key that
 // accounts for more than 1/capacity of all counts is always kept.
 type window[K comparable] struct {
-	at    int64 // the minute it begins with, by span
 	index map[K]*item[K]
 	items []*item[K]
 }
@@ -93,6 +83,9 @@ func (w *window[K]) item(key K, clone func(K) K) *item[K] {
 	switch {
 	case i != nil:
 	case len(w.items) < capacity:
+		if w.index == nil {
+			w.index = make(map[K]*item[K], capacity)
+		}
 		i = &item[K]{Tally: Tally[K]{Of: clone(key)}}
 		w.items = append(w.items, i)
 		w.index[i.Of] = i

@@ -7,6 +7,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // wasInForce checks that the answers that a decision cites were the origin's, at that time and
@@ -16,7 +17,7 @@ func (p *Replayer) wasInForce(r *audit.Record, c *policy.Config, past policy.Pas
 	if err != nil {
 		return Unreadable, err.Error()
 	}
-	for _, s := range []*policy.Snapshot{past.Answer, past.Good} {
+	for _, s := range []*snapshot.Snapshot{past.Answer, past.Good} {
 		if s == nil || s.Substitute() {
 			continue
 		}
@@ -35,7 +36,7 @@ func (p *Replayer) wasInForce(r *audit.Record, c *policy.Config, past policy.Pas
 }
 
 // statusOf names an answer.
-func statusOf(s *policy.Snapshot) string {
+func statusOf(s *snapshot.Snapshot) string {
 	if s.SHA256 == "" {
 		return fmt.Sprintf("of status %d", s.Status)
 	}
@@ -43,7 +44,7 @@ func statusOf(s *policy.Snapshot) string {
 }
 
 // inHistory describes the answer that a history has for a time.
-func inHistory(history []policy.Answer, at time.Time) string {
+func inHistory(history []snapshot.Answer, at time.Time) string {
 	what := "it has none of that time"
 	for _, a := range history {
 		if !at.Before(a.From) && (a.To.IsZero() || !at.After(a.To)) {
@@ -55,7 +56,7 @@ func inHistory(history []policy.Answer, at time.Time) string {
 
 // answered looks for a snapshot in a history. Until is when another had replaced it, if that
 // was before the decision.
-func (p *Replayer) answered(history []policy.Answer, s *policy.Snapshot, c *policy.Config, past policy.PastRequest) (found bool, until time.Time) {
+func (p *Replayer) answered(history []snapshot.Answer, s *snapshot.Snapshot, c *policy.Config, past policy.PastRequest) (found bool, until time.Time) {
 	// A decision uses the latest answer that has been read. The next one is in force from the
 	// start of its fetch, and used after the end.
 	late := 2*c.Robots.Timeout + 5*time.Second
@@ -87,16 +88,16 @@ func bound(slot string, past policy.PastRequest, configured bool) bool {
 	if slot == "" {
 		return true // for all
 	}
-	name, token, named := policy.SplitSlot(slot)
+	name, token, named := snapshot.SplitSlot(slot)
 	if named && (configured && name != past.Crawler.Name || !configured && name != "") {
 		return false
 	}
-	return token == policy.TokenKey(past.Tokens) || token == policy.NoSlot
+	return token == snapshot.TokenKey(past.Tokens) || token == snapshot.NoSlot
 }
 
 // matches reports whether a kept answer is the one that a record cites, whole or truncated by
 // the limit of that time.
-func (p *Replayer) matches(a, s *policy.Snapshot, maxBytes int) bool {
+func (p *Replayer) matches(a, s *snapshot.Snapshot, maxBytes int) bool {
 	if a.Status != s.Status || a.Looped != s.Looped || a.NoSlot != s.NoSlot {
 		return false
 	}

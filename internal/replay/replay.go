@@ -15,19 +15,21 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/escape"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
 // Evidence is what records name. The data_dir of a gate has it, and so has a bundle that was made from one.
 type Evidence interface {
 	// Configuration returns the text of the configuration with a SHA-256. The error is fs.ErrNotExist if
-	// it is not kept, and policy.ErrChanged if it does not match its name.
+	// it is not kept, and snapshot.ErrChanged if it does not match its name.
 	Configuration(digest string) ([]byte, error)
 	// History returns the answers of an origin to requests for its robots.txt, the oldest first.
-	History(origin string) ([]policy.Answer, error)
+	History(origin string) ([]snapshot.Answer, error)
 	// TDMRepHistory returns those to requests for its tdmrep.json.
-	TDMRepHistory(origin string) ([]policy.Answer, error)
+	TDMRepHistory(origin string) ([]snapshot.Answer, error)
 	// Body returns the file with a SHA-256, with the errors of Configuration.
 	Body(digest string) (string, error)
 }
@@ -66,8 +68,8 @@ func (o Outcome) Changed() bool {
 // A Replayer decides records again. It is for one goroutine.
 type Replayer struct {
 	configuration func(digest string) (*policy.Config, error)
-	history       func(origin string) ([]policy.Answer, error)
-	tdmHistory    func(origin string) ([]policy.Answer, error)
+	history       func(origin string) ([]snapshot.Answer, error)
+	tdmHistory    func(origin string) ([]snapshot.Answer, error)
 	body          func(digest string) (string, error)
 
 	rules     func(fileKey) (*robotstxt.File, error)
@@ -176,7 +178,7 @@ func (p *Replayer) Replay(r *audit.Record) (o Outcome, why string) {
 		if file == nil {
 			return Different, "recorded tdmrep.json " + escape.Printable(r.TDMRep) + ", which states nothing"
 		}
-		past.TDMRep = &policy.Resolution{Snapshot: &policy.Snapshot{SHA256: r.TDMRep}, TDMRep: file}
+		past.TDMRep = &snapshot.Resolution{Snapshot: &snapshot.Snapshot{SHA256: r.TDMRep}, TDMRep: file}
 	}
 	var missing error
 	past.Rules = func(digest string) *robotstxt.File {
@@ -220,7 +222,7 @@ func outcome(err error, gone, changed Outcome) Outcome {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return gone
-	case errors.Is(err, policy.ErrChanged):
+	case errors.Is(err, snapshot.ErrChanged):
 		return changed
 	}
 	return Unreadable
@@ -228,7 +230,7 @@ func outcome(err error, gone, changed Outcome) Outcome {
 
 // past returns the request of a record, or why the record can't be right.
 func past(c *policy.Config, r *audit.Record) (p policy.PastRequest, why string) {
-	target, err := policy.ParseURL(r.Origin + r.Path)
+	target, err := canonical.ParseURL(r.Origin + r.Path)
 	if err != nil || target.Origin() != r.Origin || r.Path != "" && target.Path != r.Path {
 		return p, "the record's URL is not canonical"
 	}
@@ -325,5 +327,5 @@ func (p *Replayer) truncate(key fileKey) (string, error) {
 	if err != nil || len(body) <= key.maxBytes {
 		return "", err
 	}
-	return policy.Digest(robotstxt.Parse([]byte(body), key.maxBytes).Body()), nil
+	return snapshot.Digest(robotstxt.Parse([]byte(body), key.maxBytes).Body()), nil
 }

@@ -10,7 +10,9 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -20,9 +22,9 @@ const text = "User-agent: *\nDisallow: /private/\n"
 // kept is evidence that is kept.
 type kept struct {
 	config  policy.Config
-	history []policy.Answer // of robots.txt
-	origin  string          // of the history; empty: any
-	tdmrep  []policy.Answer // the history of tdmrep.json
+	history []snapshot.Answer // of robots.txt
+	origin  string            // of the history; empty: any
+	tdmrep  []snapshot.Answer // the history of tdmrep.json
 	bodies  map[string]string
 	err     error // of configurations
 }
@@ -34,22 +36,22 @@ func (s *kept) Configuration(digest string) ([]byte, error) {
 	return nil, s.err
 }
 
-func (s *kept) History(origin string) ([]policy.Answer, error) {
+func (s *kept) History(origin string) ([]snapshot.Answer, error) {
 	if s.origin != "" && s.origin != origin {
 		return nil, nil
 	}
 	return s.history, nil
 }
 
-func (s *kept) TDMRepHistory(string) ([]policy.Answer, error) { return s.tdmrep, nil }
+func (s *kept) TDMRepHistory(string) ([]snapshot.Answer, error) { return s.tdmrep, nil }
 
 func (s *kept) Body(digest string) (string, error) {
 	body, ok := s.bodies[digest]
 	switch {
 	case !ok:
 		return "", fs.ErrNotExist
-	case policy.Digest(body) != digest:
-		return "", fmt.Errorf("%s: %w", digest, policy.ErrChanged)
+	case snapshot.Digest(body) != digest:
+		return "", fmt.Errorf("%s: %w", digest, snapshot.ErrChanged)
 	}
 	return body, nil
 }
@@ -59,8 +61,8 @@ func (s *kept) replayer() *Replayer {
 	return New(s, func([]byte) (*policy.Config, error) { return &s.config, nil })
 }
 
-func good(body string, fetched time.Time) *policy.Snapshot {
-	return &policy.Snapshot{Status: 200, SHA256: policy.Digest(body), Fetched: fetched, Lifetime: -1}
+func good(body string, fetched time.Time) *snapshot.Snapshot {
+	return &snapshot.Snapshot{Status: 200, SHA256: snapshot.Digest(body), Fetched: fetched, Lifetime: -1}
 }
 
 // one returns evidence, and the record of a denial that it confirms.
@@ -69,17 +71,17 @@ func one() (*kept, *audit.Record) {
 	s := &kept{
 		config: policy.Config{
 			Crawlers: policy.Crawlers{Known: []*policy.Crawler{news}, Default: &policy.Crawler{Name: "default"}},
-			Robots:   policy.Robots{MaxAge: time.Hour, StaleFor: time.Hour, Timeout: time.Second, MaxBytes: 500 << 10},
+			Robots:   policy.Robots{Settings: snapshot.Settings{MaxAge: time.Hour, StaleFor: time.Hour, Timeout: time.Second, MaxBytes: 500 << 10}},
 		},
-		bodies: map[string]string{policy.Digest(text): text},
+		bodies: map[string]string{snapshot.Digest(text): text},
 	}
-	snapshot := good(text, noon)
-	later := *snapshot
+	last := good(text, noon)
+	later := *last
 	later.Fetched = noon.Add(30 * time.Minute)
-	s.history = []policy.Answer{{From: noon, To: noon.Add(40 * time.Minute), Snapshot: &later}}
-	target, _ := policy.ParseURL("http://a.example/private/x?q=1")
+	s.history = []snapshot.Answer{{From: noon, To: noon.Add(40 * time.Minute), Snapshot: &later}}
+	target, _ := canonical.ParseURL("http://a.example/private/x?q=1")
 	d, ok := s.config.Replay(policy.PastRequest{
-		Target: target, Crawler: news, Tokens: news.Tokens, Asked: noon.Add(time.Minute), Judged: noon.Add(time.Minute), Answer: snapshot, Good: snapshot,
+		Target: target, Crawler: news, Tokens: news.Tokens, Asked: noon.Add(time.Minute), Judged: noon.Add(time.Minute), Answer: last, Good: last,
 		Rules: func(string) *robotstxt.File { return robotstxt.Parse([]byte(text), 0) },
 	})
 	if !ok {
@@ -108,10 +110,10 @@ func TestReplay(t *testing.T) {
 		{"no decision", func(_ *kept, r *audit.Record) { r.Decision = "" }, NoDecision, ""},
 		{"redacted", func(_ *kept, r *audit.Record) { r.Redacted = true }, Redacted, "query"},
 		{"no configuration", func(_ *kept, r *audit.Record) { r.Config = "" }, NoConfiguration, ""},
-		{"a changed configuration", func(s *kept, _ *audit.Record) { s.err = policy.ErrChanged }, BadConfiguration, ""},
+		{"a changed configuration", func(s *kept, _ *audit.Record) { s.err = snapshot.ErrChanged }, BadConfiguration, ""},
 		{"a configuration that can't be read", func(s *kept, _ *audit.Record) { s.err = errors.New("no") }, Unreadable, ""},
-		{"no snapshot", func(s *kept, _ *audit.Record) { clear(s.bodies) }, NoSnapshot, policy.Digest(text)},
-		{"a changed snapshot", func(s *kept, _ *audit.Record) { s.bodies[policy.Digest(text)] = "x" }, BadSnapshot, ""},
+		{"no snapshot", func(s *kept, _ *audit.Record) { clear(s.bodies) }, NoSnapshot, snapshot.Digest(text)},
+		{"a changed snapshot", func(s *kept, _ *audit.Record) { s.bodies[snapshot.Digest(text)] = "x" }, BadSnapshot, ""},
 
 		{"another decision", func(_ *kept, r *audit.Record) { r.Decision = "allow" }, Different, "recorded allow rule line 2: Disallow: /private/"},
 		{"report mode", func(_ *kept, r *audit.Record) { r.Enforced = new(bool) }, Different, "recorded deny (report mode) rule"},
@@ -120,7 +122,7 @@ func TestReplay(t *testing.T) {
 		{"another path", func(_ *kept, r *audit.Record) { r.Path = "/public" }, Different, "now allow no-match"},
 		{"another group", func(_ *kept, r *audit.Record) { r.Group = "newsbot" }, Different, ""},
 		{"another reason", func(_ *kept, r *audit.Record) { r.Reason = policy.ByOverride }, Different, ""},
-		{"another state", func(_ *kept, r *audit.Record) { r.Robots.State = policy.Stale }, Different, "stale"},
+		{"another state", func(_ *kept, r *audit.Record) { r.Robots.State = snapshot.Stale }, Different, "stale"},
 		{"another address", func(_ *kept, r *audit.Record) { r.Robots.URL = "http://b.example/robots.txt" }, Different, "not the robots.txt of http://a.example"},
 		{"other tokens", func(_ *kept, r *audit.Record) { r.Tokens = []string{"Other"} }, Different, "product tokens"},
 		{"an unknown crawler", func(_ *kept, r *audit.Record) { r.Crawler = "\x1bred" }, Different, "has no crawler"},
@@ -180,11 +182,11 @@ func TestReplay(t *testing.T) {
 		}, Different, "now deny unreachable"},
 
 		{"no history", func(s *kept, _ *audit.Record) { s.history = nil }, NotInForce, ""},
-		{"for another product token", func(s *kept, _ *audit.Record) { s.history[0].Slot = policy.Slot("news", []string{"other"}) }, NotInForce, ""},
-		{"for another crawler", func(s *kept, _ *audit.Record) { s.history[0].Slot = policy.Slot("other", []string{"NewsBot"}) }, NotInForce, ""},
-		{"for other clients", func(s *kept, _ *audit.Record) { s.history[0].Slot = policy.Slot("", []string{"NewsBot"}) }, NotInForce, ""},
-		{"for this crawler", func(s *kept, _ *audit.Record) { s.history[0].Slot = policy.Slot("news", []string{"NewsBot"}) }, Same, ""},
-		{"for clients of it without a slot", func(s *kept, _ *audit.Record) { s.history[0].Slot = "news/" + policy.NoSlot }, Same, ""},
+		{"for another product token", func(s *kept, _ *audit.Record) { s.history[0].Slot = snapshot.Slot("news", []string{"other"}) }, NotInForce, ""},
+		{"for another crawler", func(s *kept, _ *audit.Record) { s.history[0].Slot = snapshot.Slot("other", []string{"NewsBot"}) }, NotInForce, ""},
+		{"for other clients", func(s *kept, _ *audit.Record) { s.history[0].Slot = snapshot.Slot("", []string{"NewsBot"}) }, NotInForce, ""},
+		{"for this crawler", func(s *kept, _ *audit.Record) { s.history[0].Slot = snapshot.Slot("news", []string{"NewsBot"}) }, Same, ""},
+		{"for clients of it without a slot", func(s *kept, _ *audit.Record) { s.history[0].Slot = "news/" + snapshot.NoSlot }, Same, ""},
 		{"for this crawler, by an earlier version", func(s *kept, _ *audit.Record) { s.history[0].Slot = "newsbot" }, Same, ""},
 		{"for configured crawlers", func(s *kept, _ *audit.Record) { s.history[0].Crawlers = true }, Same, ""},
 		{"for configured crawlers, of another client", func(s *kept, r *audit.Record) {
@@ -195,15 +197,15 @@ func TestReplay(t *testing.T) {
 		{"max_bytes was lowered", func(s *kept, _ *audit.Record) {
 			long := text + "Disallow: /more\n"
 			clear(s.bodies)
-			s.bodies[policy.Digest(long)] = long
-			s.history[0].Snapshot.SHA256 = policy.Digest(long)
+			s.bodies[snapshot.Digest(long)] = long
+			s.history[0].Snapshot.SHA256 = snapshot.Digest(long)
 			s.config.Robots.MaxBytes = len(text) + 3
 		}, Same, ""},
 		{"a file of another origin that is how this one begins", func(s *kept, r *audit.Record) {
-			s.bodies[policy.Digest("")] = ""
-			r.Robots.SHA256 = policy.Digest("")
+			s.bodies[snapshot.Digest("")] = ""
+			r.Robots.SHA256 = snapshot.Digest("")
 			r.Decision, r.Reason, r.Rule, r.Line, r.Group, r.Token = "allow", policy.NoGroup, "", 0, "", "NewsBot"
-		}, NotInForce, "it has one of status 200, " + policy.Digest(text)},
+		}, NotInForce, "it has one of status 200, " + snapshot.Digest(text)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, r := one()
@@ -223,7 +225,7 @@ func TestCutTexts(t *testing.T) {
 	long := "/private/" + strings.Repeat("x", 2000)
 	body := "User-agent: *\nDisallow: " + long + "\n"
 	answer := good(body, noon)
-	s.bodies, s.history = map[string]string{answer.SHA256: body}, []policy.Answer{{From: noon, Snapshot: answer}}
+	s.bodies, s.history = map[string]string{answer.SHA256: body}, []snapshot.Answer{{From: noon, Snapshot: answer}}
 	r.Path, r.Rule, r.Robots.SHA256 = long, "Disallow: "+long, answer.SHA256
 	bounded := *r
 	bounded.Bound()
@@ -248,8 +250,8 @@ func TestCutTexts(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	s, r := one()
 	long := text + "Disallow: /more\n"
-	s.bodies = map[string]string{policy.Digest(long): long}
-	s.history[0].Snapshot.SHA256 = policy.Digest(long)
+	s.bodies = map[string]string{snapshot.Digest(long): long}
+	s.history[0].Snapshot.SHA256 = snapshot.Digest(long)
 	s.config.Robots.MaxBytes = len(text) + 3
 	s.origin = r.Origin
 	p := s.replayer()
@@ -265,33 +267,33 @@ func TestTruncated(t *testing.T) {
 
 // TestWithoutRules replays decisions by failures, and by copies that are used during failures.
 func TestWithoutRules(t *testing.T) {
-	failed := func(status int) *policy.Snapshot {
-		return &policy.Snapshot{Status: status, Fetched: noon.Add(time.Minute), Since: noon.Add(time.Minute), Failures: 1, Lifetime: -1}
+	failed := func(status int) *snapshot.Snapshot {
+		return &snapshot.Snapshot{Status: status, Fetched: noon.Add(time.Minute), Since: noon.Add(time.Minute), Failures: 1, Lifetime: -1}
 	}
 	for _, test := range []struct {
 		name   string
-		answer *policy.Snapshot
-		good   *policy.Snapshot
+		answer *snapshot.Snapshot
+		good   *snapshot.Snapshot
 		after  time.Duration
 		want   string
 	}{
 		{"a 404", failed(404), nil, 0, "allow unavailable, token NewsBot, robots.txt unavailable 404"},
 		{"a 503", failed(503), nil, 0, "deny unreachable, token NewsBot, robots.txt unreachable 503"},
 		{"no answer", failed(0), nil, 0, "deny unreachable, token NewsBot, robots.txt unreachable"},
-		{"a copy that is fresh", failed(503), good(text, noon), 0, "deny rule line 2: Disallow: /private/, group *, token NewsBot, robots.txt fresh " + policy.Digest(text)},
-		{"a stale copy", failed(503), good(text, noon), 90 * time.Minute, "deny rule line 2: Disallow: /private/, group *, token NewsBot, robots.txt stale " + policy.Digest(text)},
+		{"a copy that is fresh", failed(503), good(text, noon), 0, "deny rule line 2: Disallow: /private/, group *, token NewsBot, robots.txt fresh " + snapshot.Digest(text)},
+		{"a stale copy", failed(503), good(text, noon), 90 * time.Minute, "deny rule line 2: Disallow: /private/, group *, token NewsBot, robots.txt stale " + snapshot.Digest(text)},
 		{"after stale_for", failed(503), good(text, noon), 4 * time.Hour, "deny unreachable, token NewsBot, robots.txt unreachable 503"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, _ := one()
 			s.config.Robots.StaleFor = 3 * time.Hour
 			s.history = nil
-			for _, kept := range []*policy.Snapshot{test.answer, test.good} {
+			for _, kept := range []*snapshot.Snapshot{test.answer, test.good} {
 				if kept != nil {
-					s.history = append(s.history, policy.Answer{From: kept.Fetched, Snapshot: kept})
+					s.history = append(s.history, snapshot.Answer{From: kept.Fetched, Snapshot: kept})
 				}
 			}
-			target, _ := policy.ParseURL("http://a.example/private/x")
+			target, _ := canonical.ParseURL("http://a.example/private/x")
 			news := s.config.Crawlers.Known[0]
 			at := noon.Add(time.Minute + test.after)
 			d, ok := s.config.Replay(policy.PastRequest{

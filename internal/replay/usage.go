@@ -9,6 +9,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/escape"
 	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
@@ -95,7 +96,7 @@ func (p *Replayer) tdmrepWasInForce(r *audit.Record, c *policy.Config, past poli
 	}
 	configured := slices.Contains(c.Crawlers.Known, past.Crawler)
 	late := 2*c.Robots.Timeout + 5*time.Second // see answered
-	if slices.ContainsFunc(history, func(a policy.Answer) bool {
+	if slices.ContainsFunc(history, func(a snapshot.Answer) bool {
 		return a.Snapshot.SHA256 == r.TDMRep && a.Crawlers == configured &&
 			!a.From.After(past.Judged.Add(late)) && (a.To.IsZero() || !past.Judged.After(a.To.Add(late)))
 	}) {

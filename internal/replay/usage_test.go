@@ -8,7 +8,9 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
@@ -24,20 +26,20 @@ func stated(t *testing.T, path string) (*kept, *audit.Record) {
 	s.config.Usage = policy.Usage{Reserved: policy.RefuseReserved, TDMRep: true}
 	news := s.config.Crawlers.Known[0]
 	news.Purposes = []usage.Purpose{usage.TrainAI}
-	s.bodies = map[string]string{policy.Digest(robotsUsage): robotsUsage, policy.Digest(tdmrep): tdmrep}
+	s.bodies = map[string]string{snapshot.Digest(robotsUsage): robotsUsage, snapshot.Digest(tdmrep): tdmrep}
 	robots := good(robotsUsage, noon)
-	s.history = []policy.Answer{{Crawlers: true, From: noon, Snapshot: robots}}
-	s.tdmrep = []policy.Answer{{Crawlers: true, From: noon.Add(time.Minute), Snapshot: good(tdmrep, noon.Add(30*time.Minute))}}
+	s.history = []snapshot.Answer{{Crawlers: true, From: noon, Snapshot: robots}}
+	s.tdmrep = []snapshot.Answer{{Crawlers: true, From: noon.Add(time.Minute), Snapshot: good(tdmrep, noon.Add(30*time.Minute))}}
 	file, err := usage.ParseTDMRep([]byte(tdmrep))
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, _ := policy.ParseURL("http://a.example" + path)
+	target, _ := canonical.ParseURL("http://a.example" + path)
 	at := noon.Add(time.Minute)
 	d, ok := s.config.Replay(policy.PastRequest{
 		Target: target, Crawler: news, Tokens: news.Tokens, Asked: at, Judged: at, Answer: robots, Good: robots,
 		Rules:  func(string) *robotstxt.File { return robotstxt.Parse([]byte(robotsUsage), 0) },
-		TDMRep: &policy.Resolution{Snapshot: &policy.Snapshot{SHA256: policy.Digest(tdmrep)}, TDMRep: file},
+		TDMRep: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{SHA256: snapshot.Digest(tdmrep)}, TDMRep: file},
 	})
 	if !ok {
 		t.Fatal("it can't be decided")
@@ -90,10 +92,10 @@ func TestReplayUsage(t *testing.T) {
 		}, Different, "recorded usage , now search=y (content-usage, line 3)"},
 		{"another preference", "/page", func(_ *kept, r *audit.Record) { r.Usage = append(r.Usage, other) }, Different, "recorded usage search=y (content-usage, line 3), search=n"},
 		{"without its tdmrep.json", "/books/x", func(_ *kept, r *audit.Record) { r.TDMRep = "" }, Different, "now allow no-match"},
-		{"an invented tdmrep.json", "/page", func(s *kept, r *audit.Record) { s.config.Usage.TDMRep = false }, Different, ", tdmrep.json " + policy.Digest(tdmrep) + ", now"},
-		{"another file for tdmrep.json", "/page", func(_ *kept, r *audit.Record) { r.TDMRep = policy.Digest(robotsUsage) }, Different, "states nothing"},
-		{"no tdmrep.json", "/page", func(s *kept, _ *audit.Record) { delete(s.bodies, policy.Digest(tdmrep)) }, NoSnapshot, policy.Digest(tdmrep)},
-		{"a changed tdmrep.json", "/page", func(s *kept, _ *audit.Record) { s.bodies[policy.Digest(tdmrep)] = "[]" }, BadSnapshot, ""},
+		{"an invented tdmrep.json", "/page", func(s *kept, r *audit.Record) { s.config.Usage.TDMRep = false }, Different, ", tdmrep.json " + snapshot.Digest(tdmrep) + ", now"},
+		{"another file for tdmrep.json", "/page", func(_ *kept, r *audit.Record) { r.TDMRep = snapshot.Digest(robotsUsage) }, Different, "states nothing"},
+		{"no tdmrep.json", "/page", func(s *kept, _ *audit.Record) { delete(s.bodies, snapshot.Digest(tdmrep)) }, NoSnapshot, snapshot.Digest(tdmrep)},
+		{"a changed tdmrep.json", "/page", func(s *kept, _ *audit.Record) { s.bodies[snapshot.Digest(tdmrep)] = "[]" }, BadSnapshot, ""},
 		{"of another origin", "/page", func(s *kept, _ *audit.Record) { s.tdmrep = nil }, NotInForce, "no tdmrep.json"},
 		{"of an earlier time", "/page", func(s *kept, _ *audit.Record) { s.tdmrep[0].From, s.tdmrep[0].To = noon.Add(-time.Hour), noon }, NotInForce, ""},
 		{"of other clients", "/page", func(s *kept, _ *audit.Record) { s.tdmrep[0].Crawlers = false }, NotInForce, ""},

@@ -15,6 +15,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -75,7 +76,7 @@ func TestBounded(t *testing.T) {
 		ForLog(slog.NewTextHandler(&text, nil)).print([]line{r}, 0)
 		ForLog(slog.NewJSONHandler(&json, nil)).print([]line{r}, 0)
 		for _, b := range []*bytes.Buffer{&text, &json} {
-			if b.Len() > audit.MaxRecord || !strings.Contains(b.String(), policy.Digest(long)) {
+			if b.Len() > audit.MaxRecord || !strings.Contains(b.String(), snapshot.Digest(long)) {
 				t.Errorf("%q: a line of %d bytes: %.200s", c, b.Len(), b)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // TestFlood: a flood of random hosts stays within bounds at any time, and the last ones are kept.
@@ -23,14 +23,14 @@ func TestFlood(t *testing.T) {
 		hosts  int
 		atOnce int
 		slack  int64 // what is saved at once
-		record func(i int) policy.Record
+		record func(i int) snapshot.Record
 	}{
-		{"rules", 2000, 25, 0, func(i int) policy.Record { return answered(robots(i, 1500)) }},
-		{"rules at once", 2000, 200, 200 * 2000, func(i int) policy.Record { return answered(robots(i, 1500)) }},
-		{"failures", 6000, 100, 0, func(int) policy.Record { return down(policy.Record{}, 503) }},
-		{"both", 6000, 100, 0, func(i int) policy.Record {
+		{"rules", 2000, 25, 0, func(i int) snapshot.Record { return answered(robots(i, 1500)) }},
+		{"rules at once", 2000, 200, 200 * 2000, func(i int) snapshot.Record { return answered(robots(i, 1500)) }},
+		{"failures", 6000, 100, 0, func(int) snapshot.Record { return down(snapshot.Record{}, 503) }},
+		{"both", 6000, 100, 0, func(i int) snapshot.Record {
 			if i%2 == 0 {
-				return down(policy.Record{}, 404)
+				return down(snapshot.Record{}, 404)
 			}
 			return answered(robots(i, 100))
 		}},
@@ -40,7 +40,7 @@ func TestFlood(t *testing.T) {
 			d := openFor(t, dir, Limits{Keep: time.Hour, Bytes: most})
 			largest := int64(0)
 			for i := 0; i < flood.hosts; {
-				records := map[string]policy.Record{}
+				records := map[string]snapshot.Record{}
 				for range flood.atOnce {
 					records[origin(i)] = flood.record(i)
 					i++
@@ -74,10 +74,10 @@ func TestSupersededGoFirst(t *testing.T) {
 		d := openFor(t, t.TempDir(), Limits{Keep: 10_000 * time.Hour, Bytes: 1 << 20})
 		defer d.Close()
 		const size = 10_000
-		save(t, d, map[string]policy.Record{"https://first.example": answered("first")})
+		save(t, d, map[string]snapshot.Record{"https://first.example": answered("first")})
 		for i := range 200 {
 			time.Sleep(time.Hour)
-			save(t, d, map[string]policy.Record{"https://changes.example": answered(robots(i, size)), origin(i): down(policy.Record{}, 503)})
+			save(t, d, map[string]snapshot.Record{"https://changes.example": answered(robots(i, size)), origin(i): down(snapshot.Record{}, 503)})
 			if i > 0 && !d.kept(robots(i-1, size)) {
 				t.Fatalf("%d: the newest superseded answer is gone", i)
 			}
@@ -100,7 +100,7 @@ func TestSupersededGoFirst(t *testing.T) {
 		}
 		for i := 200; i < 450; i++ {
 			time.Sleep(time.Hour)
-			save(t, d, map[string]policy.Record{origin(i): answered(robots(i, size))})
+			save(t, d, map[string]snapshot.Record{origin(i): answered(robots(i, size))})
 		}
 		if history, err := d.History("https://changes.example"); err != nil || len(history) > 0 {
 			t.Errorf("left: %v, %v", history, err)
@@ -121,7 +121,7 @@ func TestFetchedLast(t *testing.T) {
 	d := openFor(t, t.TempDir(), Limits{Bytes: 1 << 20})
 	const n = 1600
 	for i := 0; i < n; i += 20 {
-		records := map[string]policy.Record{}
+		records := map[string]snapshot.Record{}
 		for j := range 20 {
 			records[origin(i+j)] = answered(robots(i+j, 700)) // once
 			records[origin(-1-j)] = answered(robots(-i-j, 700))
@@ -159,7 +159,7 @@ func TestKeep(t *testing.T) {
 		defer func() { d.Close() }()
 		const n = 200
 		for i := range 2 {
-			records := map[string]policy.Record{}
+			records := map[string]snapshot.Record{}
 			for o := range n {
 				records[origin(o)] = answered(robots(n*i+o, 100))
 			}
@@ -180,7 +180,7 @@ func TestKeep(t *testing.T) {
 				t.Errorf("%s, %d superseded answers are kept, want %d", when, left, superseded)
 			}
 		}
-		other := map[string]policy.Record{"https://other.example": answered("other")}
+		other := map[string]snapshot.Record{"https://other.example": answered("other")}
 		time.Sleep(46 * time.Hour)
 		save(t, d, other)
 		check(n, "before Keep")
@@ -208,7 +208,7 @@ func TestKeep(t *testing.T) {
 func TestKeepNothing(t *testing.T) {
 	d := openFor(t, t.TempDir(), Limits{Bytes: 1 << 30})
 	for _, body := range []string{"1", "2"} {
-		save(t, d, map[string]policy.Record{origin(1): answered(body)})
+		save(t, d, map[string]snapshot.Record{origin(1): answered(body)})
 	}
 	if !d.kept("2") {
 		t.Error("the file in force is gone")
@@ -226,27 +226,27 @@ func TestFlapping(t *testing.T) {
 		defer func() { d.Close() }()
 		const o = "https://a.example"
 		good := answered("first")
-		save(t, d, map[string]policy.Record{o: good})
+		save(t, d, map[string]snapshot.Record{o: good})
 		for i := range maxAnswers + 50 {
 			time.Sleep(time.Minute)
-			save(t, d, map[string]policy.Record{o: down(good, 500+i%2)})
+			save(t, d, map[string]snapshot.Record{o: down(good, 500+i%2)})
 		}
 		for i := range maxAnswers {
 			time.Sleep(time.Minute)
-			save(t, d, map[string]policy.Record{o: answered(robots(i, 100))})
+			save(t, d, map[string]snapshot.Record{o: answered(robots(i, 100))})
 		}
 		if !d.kept("first") {
 			t.Error("pushed out too early")
 		}
 		time.Sleep(time.Minute)
-		save(t, d, map[string]policy.Record{o: answered("last"), "https://b.example": answered(robots(0, 100))})
+		save(t, d, map[string]snapshot.Record{o: answered("last"), "https://b.example": answered(robots(0, 100))})
 		for range 2 {
 			history, err := d.History(o)
 			if err != nil || len(history) != 2*maxAnswers+1 {
 				t.Errorf("%d answers, %v, want %d of each kind and the one in force", len(history), err, maxAnswers)
 			}
 			named := func(body string) bool {
-				return slices.ContainsFunc(history, func(a policy.Answer) bool { return a.Snapshot.SHA256 == policy.Digest(body) })
+				return slices.ContainsFunc(history, func(a snapshot.Answer) bool { return a.Snapshot.SHA256 == snapshot.Digest(body) })
 			}
 			if named("first") || !named(robots(0, 100)) || !named(robots(1, 100)) {
 				t.Error("another answer than the oldest is gone")
@@ -263,7 +263,7 @@ func TestLowered(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, ample)
 	for i := 0; i < 4000; i += 500 {
-		records := map[string]policy.Record{}
+		records := map[string]snapshot.Record{}
 		for n := range 500 {
 			records[origin(i+n)] = answered(robots(i+n, 2000))
 		}
@@ -273,13 +273,13 @@ func TestLowered(t *testing.T) {
 	const bytes = 4 << 20
 	d = openFor(t, dir, Limits{Keep: time.Hour, Bytes: bytes})
 	for i := range 2 { // the first one ends the last segment
-		save(t, d, map[string]policy.Record{"https://last.example": answered(fmt.Sprint(i))})
+		save(t, d, map[string]snapshot.Record{"https://last.example": answered(fmt.Sprint(i))})
 	}
 	if n := onDisk(t, dir); n > bytes {
 		t.Errorf("%d bytes on disk, want %d at most", n, bytes)
 	}
 	for i := range 100 {
-		save(t, d, map[string]policy.Record{origin(4000 + i): answered(robots(i, 30_000))})
+		save(t, d, map[string]snapshot.Record{origin(4000 + i): answered(robots(i, 30_000))})
 	}
 	if n := onDisk(t, dir); n > bytes || n < bytes/2 {
 		t.Errorf("%d bytes on disk, want %d", n, bytes)
@@ -294,12 +294,12 @@ func TestForgotten(t *testing.T) {
 	d := openFor(t, dir, limits)
 	const n = 60
 	for i := range n { // they fill the first segment
-		save(t, d, map[string]policy.Record{origin(i): answered(robots(i, 1000))})
+		save(t, d, map[string]snapshot.Record{origin(i): answered(robots(i, 1000))})
 	}
 	churn := func(rounds int) {
 		t.Helper()
 		for i := range rounds {
-			save(t, d, map[string]policy.Record{"https://changes.example": answered(robots(i, 9000))})
+			save(t, d, map[string]snapshot.Record{"https://changes.example": answered(robots(i, 9000))})
 			if i%20 == 0 {
 				sound(t, d)
 				d.Close()
@@ -311,20 +311,20 @@ func TestForgotten(t *testing.T) {
 		}
 	}
 	for i := 0; i < n; i += 4 {
-		save(t, d, map[string]policy.Record{origin(i): {}})
+		save(t, d, map[string]snapshot.Record{origin(i): {}})
 	}
 	churn(100)
 	again := answered("again")
-	save(t, d, map[string]policy.Record{origin(4): again})
+	save(t, d, map[string]snapshot.Record{origin(4): again})
 	loaded(t, d, origin(4), again)
-	save(t, d, map[string]policy.Record{origin(4): {}})
+	save(t, d, map[string]snapshot.Record{origin(4): {}})
 	churn(50)
 	if first, second := d.segments[0].number, d.segments[1].number; first != 1 || second < 5 {
 		t.Errorf("the first segments are %d and %d; want the first, and others moved", first, second)
 	}
 	for i := range n {
 		if i%4 != 0 {
-			save(t, d, map[string]policy.Record{origin(i): answered("again")})
+			save(t, d, map[string]snapshot.Record{origin(i): answered("again")})
 		}
 	}
 	churn(50)
@@ -332,9 +332,9 @@ func TestForgotten(t *testing.T) {
 		t.Errorf("segment %d is still there", first)
 	}
 	before := onDisk(t, dir)
-	unknown := map[string]policy.Record{}
+	unknown := map[string]snapshot.Record{}
 	for i := range 1000 {
-		unknown[fmt.Sprintf("https://unknown-%d.example", i)] = policy.Record{}
+		unknown[fmt.Sprintf("https://unknown-%d.example", i)] = snapshot.Record{}
 	}
 	save(t, d, unknown)
 	if n := onDisk(t, dir); n > before {
@@ -351,7 +351,7 @@ func TestHistoryAtOnce(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range saves {
-			if err := d.Save(t.Context(), map[string]policy.Record{origin(1): answered(fmt.Sprint(i))}); err != nil {
+			if err := d.Save(t.Context(), map[string]snapshot.Record{origin(1): answered(fmt.Sprint(i))}); err != nil {
 				t.Error(err)
 			}
 			saved.Add(1)
@@ -371,13 +371,13 @@ func TestSegmentFails(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, Limits{Bytes: 1 << 20})
 	rec := answered(robots(0, 100_000))
-	save(t, d, map[string]policy.Record{origin(0): rec})
+	save(t, d, map[string]snapshot.Record{origin(0): rec})
 	obstacle := d.dir + "/00000002.index"
 	if err := os.Mkdir(obstacle, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := d.Save(t.Context(), map[string]policy.Record{origin(1): rec}); err == nil {
+		if err := d.Save(t.Context(), map[string]snapshot.Record{origin(1): rec}); err == nil {
 			t.Error("no error")
 		}
 	}
@@ -386,7 +386,7 @@ func TestSegmentFails(t *testing.T) {
 	if err := os.Remove(obstacle); err != nil {
 		t.Fatal(err)
 	}
-	save(t, d, map[string]policy.Record{origin(1): rec})
+	save(t, d, map[string]snapshot.Record{origin(1): rec})
 	loaded(t, d, origin(1), rec)
 	sound(t, d)
 }
@@ -399,11 +399,11 @@ func TestConfirmedAtBound(t *testing.T) {
 	d := openFor(t, dir, Limits{Bytes: bound})
 	for range 2 { // the second time only lines are written
 		for i := range 60 {
-			save(t, d, map[string]policy.Record{origin(i): answered(robots(i, 10_000))})
+			save(t, d, map[string]snapshot.Record{origin(i): answered(robots(i, 10_000))})
 		}
 	}
 	for i := 60; i < 200; i++ {
-		save(t, d, map[string]policy.Record{origin(i): answered(robots(i, 10_000))})
+		save(t, d, map[string]snapshot.Record{origin(i): answered(robots(i, 10_000))})
 	}
 	keptRecord(t, d, origin(199))
 	if n := onDisk(t, dir); n > bound {
@@ -413,7 +413,7 @@ func TestConfirmedAtBound(t *testing.T) {
 }
 
 // keptRecord returns a record as it is kept.
-func keptRecord(t *testing.T, d *Disk, key string) policy.Record {
+func keptRecord(t *testing.T, d *Disk, key string) snapshot.Record {
 	t.Helper()
 	r, ok := d.Load(t.Context(), key)
 	if !ok {
@@ -426,7 +426,7 @@ func keptRecord(t *testing.T, d *Disk, key string) policy.Record {
 func TestStrayIndex(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, ample)
-	save(t, d, map[string]policy.Record{origin(1): answered("x")})
+	save(t, d, map[string]snapshot.Record{origin(1): answered("x")})
 	d.Close()
 	stray := filepath.Join(dir, snapshotsDir, "00000007"+indexSuffix)
 	if err := os.WriteFile(stray, make([]byte, 3*itemSize), 0o600); err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"robotsgate/internal/store"
 	"robotsgate/internal/store/storetest"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 func openDisk(t *testing.T, dir string) *store.Disk {
@@ -20,22 +20,22 @@ func openDisk(t *testing.T, dir string) *store.Disk {
 }
 
 func TestDiskIsAStore(t *testing.T) {
-	storetest.Test(t, func(t *testing.T) policy.Store { return openDisk(t, t.TempDir()) })
+	storetest.Test(t, func(t *testing.T) snapshot.Store { return openDisk(t, t.TempDir()) })
 }
 
 func TestMemoryIsAStore(t *testing.T) {
-	storetest.Test(t, func(*testing.T) policy.Store { return store.NewMemory(1 << 20) })
+	storetest.Test(t, func(*testing.T) snapshot.Store { return store.NewMemory(1 << 20) })
 }
 
 func TestDiskIsAnArchive(t *testing.T) {
-	storetest.TestArchive(t, func(t *testing.T) (policy.Store, policy.Archive) {
+	storetest.TestArchive(t, func(t *testing.T) (snapshot.Store, snapshot.Archive) {
 		d := openDisk(t, t.TempDir())
 		return d, d
 	})
 }
 
 func TestReaderIsAnArchive(t *testing.T) {
-	storetest.TestArchive(t, func(t *testing.T) (policy.Store, policy.Archive) {
+	storetest.TestArchive(t, func(t *testing.T) (snapshot.Store, snapshot.Archive) {
 		dir := t.TempDir()
 		return openDisk(t, dir), reader{t, dir}
 	})
@@ -56,8 +56,8 @@ func (r reader) read() *store.Reader {
 	return opened
 }
 
-func (r reader) History(origin string) ([]policy.Answer, error) { return r.read().History(origin) }
-func (r reader) TDMRepHistory(origin string) ([]policy.Answer, error) {
+func (r reader) History(origin string) ([]snapshot.Answer, error) { return r.read().History(origin) }
+func (r reader) TDMRepHistory(origin string) ([]snapshot.Answer, error) {
 	return r.read().TDMRepHistory(origin)
 }
 func (r reader) Body(digest string) (string, error)        { return r.read().Body(digest) }

@@ -12,11 +12,11 @@ import (
 	"sync"
 	"testing"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // past is what was saved under each key, the oldest first.
-type past map[string][]policy.Record
+type past map[string][]snapshot.Record
 
 // few returns the files of a small store, and what was saved. The last save is two records.
 func few(t *testing.T) (files map[string][]byte, before map[string][]byte, saved past) {
@@ -35,7 +35,7 @@ func few(t *testing.T) (files map[string][]byte, before map[string][]byte, saved
 		return files
 	}
 	saved = past{}
-	for _, records := range []map[string]policy.Record{
+	for _, records := range []map[string]snapshot.Record{
 		{origin(1): answered("one"), origin(2): answered("shared"), origin(4): answered("four")},
 		{origin(1): answered("new"), origin(3): answered("shared"), origin(4): {}},
 		{origin(5): answered("five"), origin(2): answered("two")},
@@ -66,8 +66,8 @@ func write(t *testing.T, dir string, files map[string][]byte) {
 }
 
 // whole reports whether a record is one that was saved, and the last one.
-func (p past) whole(key string, got policy.Record) (whole, last bool) {
-	i := slices.IndexFunc(p[key], func(rec policy.Record) bool { return same(got, rec) == nil })
+func (p past) whole(key string, got snapshot.Record) (whole, last bool) {
+	i := slices.IndexFunc(p[key], func(rec snapshot.Record) bool { return same(got, rec) == nil })
 	return i >= 0, i == len(p[key])-1
 }
 
@@ -92,16 +92,16 @@ func usable(t *testing.T, dir string, saved past, again bool) (left int, log str
 			continue
 		}
 		for _, a := range history {
-			if !slices.ContainsFunc(versions, func(r policy.Record) bool { return r.Good != nil && r.Good.SHA256 == a.Snapshot.SHA256 }) {
+			if !slices.ContainsFunc(versions, func(r snapshot.Record) bool { return r.Good != nil && r.Good.SHA256 == a.Snapshot.SHA256 }) {
 				t.Errorf("%s: the history has %+v, which was not saved", key, a)
 			}
-			if body, err := d.Body(a.Snapshot.SHA256); err == nil && policy.Digest(body) != a.Snapshot.SHA256 {
+			if body, err := d.Body(a.Snapshot.SHA256); err == nil && snapshot.Digest(body) != a.Snapshot.SHA256 {
 				t.Errorf("%s: got %q", key, body)
 			}
 		}
 	}
 	if again {
-		last := map[string]policy.Record{}
+		last := map[string]snapshot.Record{}
 		for key, versions := range saved {
 			last[key] = versions[len(versions)-1]
 		}
@@ -209,8 +209,8 @@ func TestDamagedBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for text, want := range map[string]error{"shared": policy.ErrChanged, "other": fs.ErrNotExist, "new": nil} {
-		if _, err := r.Body(policy.Digest(text)); !errors.Is(err, want) {
+	for text, want := range map[string]error{"shared": snapshot.ErrChanged, "other": fs.ErrNotExist, "new": nil} {
+		if _, err := r.Body(snapshot.Digest(text)); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", text, err, want)
 		}
 	}
@@ -224,7 +224,7 @@ func TestDamagedBody(t *testing.T) {
 		t.Errorf("log: %s", log)
 	}
 	loaded(t, d, origin(1), saved[origin(1)][1])
-	save(t, d, map[string]policy.Record{origin(6): rec})
+	save(t, d, map[string]snapshot.Record{origin(6): rec})
 	d.Close()
 	d = openFor(t, dir, ample)
 	loaded(t, d, origin(6), rec)
@@ -248,7 +248,7 @@ func TestDamageWhileOpen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, log := openLogged(t, t.TempDir(), Limits{Bytes: 1 << 20})
 			for i := range 100 {
-				save(t, d, map[string]policy.Record{origin(i): answered(robots(i, 2000))})
+				save(t, d, map[string]snapshot.Record{origin(i): answered(robots(i, 2000))})
 			}
 			if len(d.segments) < 3 {
 				t.Fatalf("%d segments", len(d.segments))
@@ -271,7 +271,7 @@ func TestDamageWhileOpen(t *testing.T) {
 				for i := range 100 {
 					if i%3 > 0 { // so that the first segment is moved
 						rec := answered(robots(100*round+i, 2100))
-						save(t, d, map[string]policy.Record{origin(i): rec})
+						save(t, d, map[string]snapshot.Record{origin(i): rec})
 						loaded(t, d, origin(i), rec)
 					}
 				}
@@ -297,7 +297,7 @@ func TestSaveFails(t *testing.T) {
 			dir := t.TempDir()
 			d := openFor(t, dir, ample)
 			first, second := answered("first"), answered("second")
-			save(t, d, map[string]policy.Record{origin(1): first})
+			save(t, d, map[string]snapshot.Record{origin(1): first})
 			size := onDisk(t, dir)
 			f := file(d.segments[0])
 			writable := *f
@@ -308,7 +308,7 @@ func TestSaveFails(t *testing.T) {
 			defer readOnly.Close()
 			*f = readOnly
 			for range 3 {
-				if err := d.Save(t.Context(), map[string]policy.Record{origin(1): second, origin(2): second}); err == nil {
+				if err := d.Save(t.Context(), map[string]snapshot.Record{origin(1): second, origin(2): second}); err == nil {
 					t.Error("no error")
 				}
 			}
@@ -319,7 +319,7 @@ func TestSaveFails(t *testing.T) {
 				t.Errorf("%d bytes on disk, want %d", n, size)
 			}
 			sound(t, d)
-			save(t, d, map[string]policy.Record{origin(1): second})
+			save(t, d, map[string]snapshot.Record{origin(1): second})
 			d.Close()
 			d = openFor(t, dir, ample)
 			loaded(t, d, origin(1), second)

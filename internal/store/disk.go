@@ -1,7 +1,7 @@
 // Package store keeps records of origins' robots.txt beyond the life of
 // the process.
 //
-// [Open] returns a [Disk], which is a policy.Store and a policy.Archive in a folder. [Read] reads the folder
+// [Open] returns a [Disk], which is a snapshot.Store and a snapshot.Archive in a folder. [Read] reads the folder
 // while a gate uses it. A [Memory] is for a process without a folder.
 //
 // On disk there are segments: data files, to which one process appends, and an index file for each. What is no longer
@@ -28,7 +28,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/snapshot"
 )
 
 const snapshotsDir = "snapshots"
@@ -36,7 +37,7 @@ const snapshotsDir = "snapshots"
 // ErrInUse says that another process uses the snapshots.
 var ErrInUse = errors.New("another gate uses the folder")
 
-// A Disk is a policy.Store and a policy.Archive in a folder.
+// A Disk is a snapshot.Store and a snapshot.Archive in a folder.
 type Disk struct {
 	*Reader
 	limits Limits
@@ -111,13 +112,13 @@ func Read(dataDir string, keep time.Duration) (r *Reader, err error) {
 }
 
 // Load returns the record under a key. A record that can't be read is as if it were not there.
-func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
+func (d *Disk) Load(_ context.Context, key string) (snapshot.Record, bool) {
 	d.mu.RLock() // throughout, or else the body may be gone that the record has named
 	r, body, err := d.load(key)
 	var text id
 	if r != nil && r.Good != nil {
 		text = bodyID(r.Good.SHA256)
-		if policy.Digest(string(body)) != r.Good.SHA256 { // it is elsewhere, or damaged
+		if snapshot.Digest(string(body)) != r.Good.SHA256 { // it is elsewhere, or damaged
 			body, err = d.body(r.Good.SHA256)
 		}
 		r.Body = body
@@ -135,7 +136,7 @@ func (d *Disk) Load(_ context.Context, key string) (policy.Record, bool) {
 		d.log.Warn("a stored snapshot can't be read; it will be fetched again", "origin", key, "error", err)
 	}
 	if err != nil || r == nil {
-		return policy.Record{}, false
+		return snapshot.Record{}, false
 	}
 	return r.Record, true
 }
@@ -146,11 +147,11 @@ func (d *Disk) Acquire(context.Context, string) (release func(), changed bool) {
 }
 
 // Save appends records, and the answers that they supersede.
-func (d *Disk) Save(_ context.Context, records map[string]policy.Record) error {
+func (d *Disk) Save(_ context.Context, records map[string]snapshot.Record) error {
 	return withAdvice(d.save(records), filepath.Dir(d.dir))
 }
 
-func (d *Disk) save(records map[string]policy.Record) error {
+func (d *Disk) save(records map[string]snapshot.Record) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	if d.lines == nil {
@@ -185,7 +186,7 @@ type batch struct {
 
 // saveRecord adds the record of a key to a batch. An empty one removes the record there. Answers of the record
 // before that the new one lacks become history.
-func (d *Disk) saveRecord(b *batch, key string, rec policy.Record) error {
+func (d *Disk) saveRecord(b *batch, key string, rec snapshot.Record) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	old, _, err := d.load(key)
@@ -193,15 +194,15 @@ func (d *Disk) saveRecord(b *batch, key string, rec policy.Record) error {
 		return nil // there is nothing to forget
 	}
 	if old == nil || err != nil {
-		old = &policy.DatedRecord{} // one that can't be read must not prevent the next one
+		old = &snapshot.DatedRecord{} // one that can't be read must not prevent the next one
 	}
-	next := policy.DatedRecord{Record: rec}
+	next := snapshot.DatedRecord{Record: rec}
 	next.Body = nil // it follows the line
 	if next.Last == next.Good {
 		next.Last = nil
 	}
-	scope := policy.ParseKey(key)
-	host, _ := policy.SplitPort(hostOf(scope.Origin))
+	scope := snapshot.ParseKey(key)
+	host, _ := canonical.SplitPort(hostOf(scope.Origin))
 	it := item{kind: otherRecord, key: idOf(key), host: idOf(host)}
 	if scope.Slot == "" && !scope.TDMRep {
 		it.kind = originRecord

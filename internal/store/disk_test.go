@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/snapshot"
 )
 
 var ample = Limits{Keep: 1000 * time.Hour, Bytes: 1 << 30}
@@ -56,18 +58,18 @@ func robots(n, size int) string {
 }
 
 // answered returns the record of an origin that has just answered with a body.
-func answered(body string) policy.Record {
-	s := &policy.Snapshot{Status: 200, Fetched: time.Now().UTC(), SHA256: policy.Digest(body)}
-	return policy.Record{Good: s, Last: s, Body: []byte(body)}
+func answered(body string) snapshot.Record {
+	s := &snapshot.Snapshot{Status: 200, Fetched: time.Now().UTC(), SHA256: snapshot.Digest(body)}
+	return snapshot.Record{Good: s, Last: s, Body: []byte(body)}
 }
 
 // down returns rec after its origin has just failed.
-func down(rec policy.Record, status int) policy.Record {
-	rec.Last = &policy.Snapshot{Status: status, Error: fmt.Sprint(time.Now()), Fetched: time.Now().UTC()}
+func down(rec snapshot.Record, status int) snapshot.Record {
+	rec.Last = &snapshot.Snapshot{Status: status, Error: fmt.Sprint(time.Now()), Fetched: time.Now().UTC()}
 	return rec
 }
 
-func save(t *testing.T, s policy.Store, records map[string]policy.Record) {
+func save(t *testing.T, s snapshot.Store, records map[string]snapshot.Record) {
 	t.Helper()
 	if err := s.Save(t.Context(), records); err != nil {
 		t.Fatal(err)
@@ -75,7 +77,7 @@ func save(t *testing.T, s policy.Store, records map[string]policy.Record) {
 }
 
 // loaded fails the test if a record is not found as it was saved.
-func loaded(t *testing.T, s policy.Store, key string, want policy.Record) {
+func loaded(t *testing.T, s snapshot.Store, key string, want snapshot.Record) {
 	t.Helper()
 	got, ok := s.Load(t.Context(), key)
 	if !ok {
@@ -86,14 +88,14 @@ func loaded(t *testing.T, s policy.Store, key string, want policy.Record) {
 }
 
 // absent fails the test if there is a record under a key.
-func absent(t *testing.T, s policy.Store, key string) {
+func absent(t *testing.T, s snapshot.Store, key string) {
 	t.Helper()
 	if got, ok := s.Load(t.Context(), key); ok {
 		t.Errorf("%s is found: %+v", key, got)
 	}
 }
 
-func same(got, want policy.Record) error {
+func same(got, want snapshot.Record) error {
 	a, _ := json.Marshal(got)
 	b, _ := json.Marshal(want)
 	if !bytes.Equal(a, b) {
@@ -107,7 +109,7 @@ func same(got, want policy.Record) error {
 
 // kept reports whether a body is on disk.
 func (d *Disk) kept(body string) bool {
-	_, err := d.Body(policy.Digest(body))
+	_, err := d.Body(snapshot.Digest(body))
 	return err == nil
 }
 
@@ -183,7 +185,7 @@ func sound(t *testing.T, d *Disk) {
 	}
 	for text, b := range d.bodies {
 		data, err := d.segment(b.segment).read(b.offset, b.length)
-		if err != nil || bodyID(policy.Digest(string(data))) != text {
+		if err != nil || bodyID(snapshot.Digest(string(data))) != text {
 			t.Errorf("body %x: %d bytes, %v", text, len(data), err)
 		}
 	}
@@ -204,11 +206,11 @@ func sound(t *testing.T, d *Disk) {
 // TestRestart: all records are found after a restart, as they were, and readable for the owner of the folder only.
 func TestRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
-	failed := down(policy.Record{}, 503)
+	failed := down(snapshot.Record{}, 503)
 	both := down(answered("# old"), 0)
-	both.Bound = map[string]*policy.Snapshot{"/bot": failed.Last}
+	both.Bound = map[string]*snapshot.Snapshot{"/bot": failed.Last}
 	both.Refreshed = time.Now().UTC()
-	records := map[string]policy.Record{
+	records := map[string]snapshot.Record{
 		"https://a.example":      answered("User-agent: *\nDisallow: /\n"),
 		"https://b.example":      answered("\x00\xff not UTF-8"),
 		"https://empty.example":  answered(""),
@@ -237,12 +239,12 @@ func TestRestart(t *testing.T) {
 // TestClosed: late requests find nothing, and nothing is logged.
 func TestClosed(t *testing.T) {
 	d := openFor(t, t.TempDir(), ample)
-	save(t, d, map[string]policy.Record{origin(1): answered("")})
+	save(t, d, map[string]snapshot.Record{origin(1): answered("")})
 	for range 2 {
 		d.Close()
 	}
 	absent(t, d, origin(1))
-	if err := d.Save(t.Context(), map[string]policy.Record{origin(1): answered("")}); !errors.Is(err, os.ErrClosed) {
+	if err := d.Save(t.Context(), map[string]snapshot.Record{origin(1): answered("")}); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("saved after Close: %v", err)
 	}
 	history, err := d.History(origin(1))
@@ -261,7 +263,7 @@ func TestAtOnce(t *testing.T) {
 	for g := range 2 {
 		saving.Go(func() {
 			for i := range 25 {
-				records := map[string]policy.Record{changes: answered(robots(i%3, 100)), origin(-1 - i%3): answered(robots(i%3, 100))}
+				records := map[string]snapshot.Record{changes: answered(robots(i%3, 100)), origin(-1 - i%3): answered(robots(i%3, 100))}
 				for n := range 10 { // too many for all to stay
 					records[origin(1000*g+10*i+n)] = answered(robots(10*i+n, 1000))
 				}
@@ -277,7 +279,7 @@ func TestAtOnce(t *testing.T) {
 					return
 				default:
 				}
-				if rec, ok := d.Load(t.Context(), changes); ok && policy.Digest(string(rec.Body)) != rec.Good.SHA256 {
+				if rec, ok := d.Load(t.Context(), changes); ok && snapshot.Digest(string(rec.Body)) != rec.Good.SHA256 {
 					t.Errorf("got %q", rec.Body)
 				}
 				history, err := d.History(changes)
@@ -294,7 +296,7 @@ func TestAtOnce(t *testing.T) {
 	saving.Wait()
 	sound(t, d)
 	saving.Go(func() {
-		for d.Save(t.Context(), map[string]policy.Record{changes: answered("the last")}) == nil {
+		for d.Save(t.Context(), map[string]snapshot.Record{changes: answered("the last")}) == nil {
 		}
 	})
 	if err := d.Close(); err != nil {
@@ -313,7 +315,7 @@ func TestSharedBodies(t *testing.T) {
 		d := openFor(t, dir, Limits{Keep: 24 * time.Hour, Bytes: 1 << 20})
 		defer func() { d.Close() }()
 		shared := robots(0, 10_000)
-		records := map[string]policy.Record{}
+		records := map[string]snapshot.Record{}
 		for i := range 50 {
 			records[origin(i)] = answered(shared)
 		}
@@ -322,14 +324,14 @@ func TestSharedBodies(t *testing.T) {
 			t.Errorf("%d bytes for 50 records of the same 10,000 bytes", n)
 		}
 		for i := range 49 { // of the 50th it is in the way of what is removed
-			save(t, d, map[string]policy.Record{origin(i): answered(robots(1, 2000)), "https://changes.example": answered(robots(i, 9000))})
+			save(t, d, map[string]snapshot.Record{origin(i): answered(robots(1, 2000)), "https://changes.example": answered(robots(i, 9000))})
 		}
 		saved := 100
 		step := func(what string, want bool) {
 			t.Helper()
 			for range 40 { // all older segments are moved or removed
 				time.Sleep(time.Hour)
-				save(t, d, map[string]policy.Record{"https://changes.example": answered(robots(saved, 9000))})
+				save(t, d, map[string]snapshot.Record{"https://changes.example": answered(robots(saved, 9000))})
 				saved++
 			}
 			if d.segment(1) != nil {
@@ -344,14 +346,14 @@ func TestSharedBodies(t *testing.T) {
 		}
 		step("one record names it", true)
 		loaded(t, d, origin(49), records[origin(49)])
-		save(t, d, map[string]policy.Record{origin(49): answered(robots(1, 2000))})
+		save(t, d, map[string]snapshot.Record{origin(49): answered(robots(1, 2000))})
 		time.Sleep(23 * time.Hour)
 		if !d.kept(shared) {
 			t.Error("gone although an answer names it")
 		}
-		save(t, d, map[string]policy.Record{origin(50): answered(shared)})
+		save(t, d, map[string]snapshot.Record{origin(50): answered(shared)})
 		step("another record names it", true)
-		save(t, d, map[string]policy.Record{origin(50): {}})
+		save(t, d, map[string]snapshot.Record{origin(50): {}})
 		step("nothing names it", false)
 	})
 }
@@ -368,8 +370,8 @@ func TestUsage(t *testing.T) {
 	}
 	check(0)
 	for n := range 3 {
-		records := map[string]policy.Record{}
-		for _, scope := range []policy.Scope{
+		records := map[string]snapshot.Record{}
+		for _, scope := range []snapshot.Scope{
 			{Origin: "https://a.example"}, {Origin: origin(n), Crawlers: true}, {Origin: origin(n), Slot: "/bot"}, {Origin: origin(n), TDMRep: true},
 		} {
 			records[scope.Key()] = answered(robots(n, 900))
@@ -380,7 +382,7 @@ func TestUsage(t *testing.T) {
 	d.Close()
 	d = openFor(t, dir, ample)
 	check(4)
-	save(t, d, map[string]policy.Record{"https://a.example": {}})
+	save(t, d, map[string]snapshot.Record{"https://a.example": {}})
 	check(3)
 }
 
@@ -412,7 +414,7 @@ func TestEngine(t *testing.T) {
 		for host, want := range map[string]policy.Reason{
 			"rules.example": policy.ByRule, "blocked.example": policy.IsUnavailable, "none.example": policy.IsUnavailable, "dead.example": policy.IsUnreachable,
 		} {
-			target, err := policy.ParseURL("https://" + host + "/private/")
+			target, err := canonical.ParseURL("https://" + host + "/private/")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,7 @@ import (
 // failures don't push out rules. An origin that changes its robots.txt at every fetch, a day apart, has a year's.
 const maxAnswers = 400
 
-// A Reader reads what is in the segments, a policy.Archive. It knows where they have what the store still needs, which takes
+// A Reader reads what is in the segments, a snapshot.Archive. It knows where they have what the store still needs, which takes
 // about 150 bytes of memory for an origin.
 type Reader struct {
 	dir  string

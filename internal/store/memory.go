@@ -7,27 +7,27 @@ import (
 	"strings"
 	"sync"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
-// A Memory is a policy.Store for a process that has no folder of its own. When it is full it
+// A Memory is a snapshot.Store for a process that has no folder of its own. When it is full it
 // forgets any of its records: it can't know which are in use, since the cache in front of it
 // answers for those.
 type Memory struct {
 	maxBytes int64
 
 	mu      sync.Mutex
-	records map[string]policy.Record
+	records map[string]snapshot.Record
 	bytes   int64
 }
 
 // NewMemory returns an empty store that holds about so many bytes at most.
 func NewMemory(maxBytes int64) *Memory {
-	return &Memory{maxBytes: maxBytes, records: map[string]policy.Record{}}
+	return &Memory{maxBytes: maxBytes, records: map[string]snapshot.Record{}}
 }
 
 // Load returns the record under a key.
-func (m *Memory) Load(_ context.Context, key string) (policy.Record, bool) {
+func (m *Memory) Load(_ context.Context, key string) (snapshot.Record, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	rec, ok := m.records[key]
@@ -35,7 +35,7 @@ func (m *Memory) Load(_ context.Context, key string) (policy.Record, bool) {
 }
 
 // Save keeps the records. It never fails.
-func (m *Memory) Save(_ context.Context, records map[string]policy.Record) error {
+func (m *Memory) Save(_ context.Context, records map[string]snapshot.Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, rec := range records {
@@ -72,7 +72,7 @@ func (m *Memory) Acquire(context.Context, string) (release func(), changed bool)
 func (m *Memory) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
 	m.mu.Lock()
 	for key := range m.records {
-		scope := policy.ParseKey(key)
+		scope := snapshot.ParseKey(key)
 		if !scope.TDMRep && hostOf(scope.Origin) >= from && strings.Contains(scope.Origin, contains) {
 			origins = append(origins, scope.Origin)
 		}
@@ -95,7 +95,7 @@ func (m *Memory) Usage() Usage {
 	return Usage{Origins: int64(len(m.records)), Bytes: m.bytes, Bound: m.maxBytes}
 }
 
-func size(key string, rec policy.Record) int64 {
+func size(key string, rec snapshot.Record) int64 {
 	const fixed = 300 // its place in the map
 	return int64(fixed + 2*len(key) + rec.Size())
 }

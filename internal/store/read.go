@@ -12,19 +12,19 @@ import (
 	"slices"
 	"strings"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // A recordLine is the JSON of a record. Its Last is left out if it is Good, and its Body follows the line.
 type recordLine struct {
 	Key string `json:"key"`
-	policy.DatedRecord
+	snapshot.DatedRecord
 }
 
 // An answerLine is the JSON of a superseded answer.
 type answerLine struct {
 	Key string `json:"key"` // of the record
-	policy.Answer
+	snapshot.Answer
 }
 
 // parse reads the JSON of a line that has this checksum.
@@ -37,7 +37,7 @@ func parse(line []byte, sum uint32, into any) error {
 
 // load returns the record of a key without its body, nil if there is none, and its body if that follows it on disk.
 // The caller holds mu.
-func (x *Reader) load(key string) (r *policy.DatedRecord, body []byte, err error) {
+func (x *Reader) load(key string) (r *snapshot.DatedRecord, body []byte, err error) {
 	l, ok := x.lines[idOf(key)]
 	if !ok {
 		return nil, nil, nil
@@ -70,16 +70,16 @@ func (x *Reader) body(digest string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch got := policy.Digest(string(data)); {
+	switch got := snapshot.Digest(string(data)); {
 	case got == digest:
 		return data, nil
 	case bodyID(got) == bodyID(digest): // another body that somebody has made, with the same id
 		return nil, fs.ErrNotExist
 	}
-	return nil, policy.ErrChanged
+	return nil, snapshot.ErrChanged
 }
 
-// Body returns the file with a SHA-256. The error is fs.ErrNotExist if it is not kept, and policy.ErrChanged if it does
+// Body returns the file with a SHA-256. The error is fs.ErrNotExist if it is not kept, and snapshot.ErrChanged if it does
 // not match its name.
 func (x *Reader) Body(digest string) (string, error) {
 	if len(digest) != 64 {
@@ -99,17 +99,17 @@ func (x *Reader) Length(digest string) int64 {
 }
 
 // History returns the answers of an origin to requests for its robots.txt, the oldest first.
-func (x *Reader) History(origin string) ([]policy.Answer, error) {
-	return x.history(policy.Scope{Origin: origin})
+func (x *Reader) History(origin string) ([]snapshot.Answer, error) {
+	return x.history(snapshot.Scope{Origin: origin})
 }
 
 // TDMRepHistory returns those to requests for its tdmrep.json.
-func (x *Reader) TDMRepHistory(origin string) ([]policy.Answer, error) {
-	return x.history(policy.Scope{Origin: origin, TDMRep: true})
+func (x *Reader) TDMRepHistory(origin string) ([]snapshot.Answer, error) {
+	return x.history(snapshot.Scope{Origin: origin, TDMRep: true})
 }
 
 // history returns the answers about a file, whichever clients they are for.
-func (x *Reader) history(file policy.Scope) (all []policy.Answer, err error) {
+func (x *Reader) history(file snapshot.Scope) (all []snapshot.Answer, err error) {
 	x.mu.RLock() // throughout, or else an answer that is superseded meanwhile would be missing
 	defer x.mu.RUnlock()
 	for _, crawlers := range []bool{false, true} {
@@ -123,10 +123,10 @@ func (x *Reader) history(file policy.Scope) (all []policy.Answer, err error) {
 		if err != nil {
 			return nil, err
 		}
-		scopes := []policy.Scope{file}
+		scopes := []snapshot.Scope{file}
 		if r != nil {
 			for slot := range r.Copies {
-				scopes = append(scopes, policy.Scope{Origin: file.Origin, TDMRep: file.TDMRep, Crawlers: crawlers, Slot: slot})
+				scopes = append(scopes, snapshot.Scope{Origin: file.Origin, TDMRep: file.TDMRep, Crawlers: crawlers, Slot: slot})
 			}
 		}
 		for _, scope := range scopes {
@@ -141,12 +141,12 @@ func (x *Reader) history(file policy.Scope) (all []policy.Answer, err error) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b policy.Answer) int { return a.From.Compare(b.From) })
+	slices.SortStableFunc(all, func(a, b snapshot.Answer) int { return a.From.Compare(b.From) })
 	return all, nil
 }
 
 // superseded returns the answers about a file, for one kind of clients, that others have superseded. The caller holds mu.
-func (x *Reader) superseded(file policy.Scope) (all []policy.Answer, err error) {
+func (x *Reader) superseded(file snapshot.Scope) (all []snapshot.Answer, err error) {
 	for _, s := range x.answers[idOf(file.Key())] {
 		l, ok := x.lines[s.key]
 		if !ok || s.at <= x.expired() {
@@ -160,7 +160,7 @@ func (x *Reader) superseded(file policy.Scope) (all []policy.Answer, err error) 
 		if err := parse(data, l.sum, &a); err != nil {
 			return nil, err
 		}
-		if scope := policy.ParseKey(a.Key); scope.Origin == file.Origin {
+		if scope := snapshot.ParseKey(a.Key); scope.Origin == file.Origin {
 			all = append(all, a.Answer.Within(scope))
 		}
 	}
@@ -173,7 +173,7 @@ func (x *Reader) HostOrigins(host string) ([]string, error) {
 	_, err := x.keys(place{}, func(it *item) bool {
 		return it.host == wanted && (it.kind != answer || it.at > expired)
 	}, func(key string) bool {
-		found[policy.ParseKey(key).Origin] = true
+		found[snapshot.ParseKey(key).Origin] = true
 		return true
 	})
 	return slices.Sorted(maps.Keys(found)), err
@@ -190,7 +190,7 @@ func (x *Reader) Origins(_ context.Context, contains, from string, limit int) (o
 	const most = 5000 // are read by one call, in about 10 ms
 	read := 0
 	end, err := x.keys(first, func(it *item) bool { return it.kind == originRecord }, func(key string) bool {
-		if origin := policy.ParseKey(key).Origin; strings.Contains(origin, contains) {
+		if origin := snapshot.ParseKey(key).Origin; strings.Contains(origin, contains) {
 			origins = append(origins, origin)
 		}
 		read++

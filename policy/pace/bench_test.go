@@ -11,14 +11,14 @@ import (
 // BenchmarkLate measures how late due requests start, with 1,000 queues.
 func BenchmarkLate(b *testing.B) {
 	const queues, waiting, interval = 1000, 4, 500 * time.Millisecond
-	p := New(Config{MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 1000}, nil)
+	p := New(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 1000}, nil)
 	defer p.Close()
 	var mu sync.Mutex
 	var late []time.Duration
 	for b.Loop() {
 		var all sync.WaitGroup
 		for i := range queues {
-			r := Request{Origin: fmt.Sprint(i), Crawler: "a", Token: "a", Interval: interval}
+			r := Request{Origin: fmt.Sprint(i), Crawler: "a", Token: "a", CrawlDelay: interval}
 			for n := range waiting {
 				begun := time.Now()
 				all.Go(func() {
@@ -43,7 +43,7 @@ func BenchmarkLate(b *testing.B) {
 
 // BenchmarkUnpaced measures a request to an origin without a pace, while others have one.
 func BenchmarkUnpaced(b *testing.B) {
-	p := New(Config{MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 1000}, nil)
+	p := New(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 1000}, nil)
 	defer p.Close()
 	for i := range 1000 {
 		p.Started(fmt.Sprint(i))

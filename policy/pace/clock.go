@@ -8,36 +8,20 @@ import (
 	"time"
 )
 
-// A Clock has the starts at origins that several gates share, and the pauses, so that both hold over all of
+// A Clock has the starts that several gates share, and the pauses, so that the rules hold over all of
 // them. Its methods are safe for concurrent use. A call takes a bounded time. While the clock can't be used it
 // returns an error at once.
 type Clock interface {
-	// Reserve reserves the next start at an origin: now, or the interval after the last start of any
-	// gate, whichever is later. Starts are given in order of asking. It returns how far away the start
-	// is, and the start itself; 0 if it is farther away than the reservation permits.
-	//
-	// It is called for requests with an interval or a memory only, and takes one round trip at most.
-	Reserve(Reservation) (wait time.Duration, start Start, err error)
-	// Alone returns by which factor intervals are multiplied while Reserve fails: the number of gates
-	// seen last, at least 1.
+	// Reserve reserves the next start of any gate with the reservation's key, as [Starts.Reserve] does. Starts
+	// are given in order of asking. It takes one round trip at most.
+	Reserve(Reservation) (Grant, error)
+	// Alone returns among how many gates a limit is divided while Reserve fails: the number seen last, at
+	// least 1. Intervals are multiplied by it.
 	Alone() int
 	// Pause calls change with the pause of a product token at an origin, and the time: zero if none is known.
 	// It keeps what change has made of it, until its Ends, if change reports true. If another gate has changed
 	// it meanwhile, change is called again, with that.
 	Pause(origin, token string, change func(p *Pause, now time.Duration) bool) error
-}
-
-// A Start is the time of a start by a shared clock. 0 is none.
-type Start int64
-
-// A Reservation asks a [Clock] for a start. Times are distances, since the clocks of gates differ.
-type Reservation struct {
-	Origin   string
-	Interval time.Duration // to the start before, of any gate
-	Since    time.Duration // since this gate's own last start, which is to count; negative: it knows of none
-	Longest  time.Duration // a start that is farther away is not reserved; negative: none is
-	Memory   time.Duration // how long starts count at this origin
-	Returned Start         // a start that was reserved and is given back
 }
 
 // maxCalls bounds the calls of the clock that no request waits for. A start that it is not told of
@@ -50,13 +34,13 @@ type shared struct {
 	slot   *slot         // reserved for the request that has the turn; nil: none is
 	failed time.Duration // when the last call has failed
 	factor int           // of intervals, since then; 1 if the last call has not failed
-	fetch  Start         // of the last fetch of robots.txt; 0: not known
+	fetch  time.Duration // by the clock, of the last fetch of robots.txt; 0: not known
 }
 
 // A slot is a start that was reserved.
 type slot struct {
 	at       time.Duration
-	start    Start
+	start    time.Duration // by the clock
 	interval time.Duration // of the request for which it was reserved
 	lost     bool          // the clock may have forgotten it
 }
@@ -67,7 +51,7 @@ func (s *slot) late() time.Duration { return max(10*time.Millisecond, s.interval
 
 // shares reports whether a request starts by the shared clock.
 func (p *Pacer) shares(r Request) bool {
-	return p.clock != nil && (r.Interval > 0 || r.Memory > 0)
+	return p.clock != nil && r.paced()
 }
 
 // share makes an origin one whose starts are shared, if the request is to start by the shared clock.
@@ -92,9 +76,9 @@ func (o *origin) dueShared(r Request, now time.Duration) (at time.Duration, ask 
 	case s.asking:
 		return forever, false
 	case s.failed == now:
-		r.Interval = Times(r.Interval, s.factor)
+		r.distance.Interval = Times(r.distance.Interval, s.factor)
 		return o.due(r), false
-	case s.slot == nil || s.slot.interval != r.Interval || s.slot.lost || s.slot.at+s.slot.late() < max(own, now):
+	case s.slot == nil || s.slot.interval != r.distance.Interval || s.slot.lost || s.slot.at+s.slot.late() < max(own, now):
 		return forever, true
 	}
 	return max(s.slot.at, own), false
@@ -111,7 +95,8 @@ func Times(interval time.Duration, factor int) time.Duration {
 // ask reserves a start for a request that has the turn. The lock is released meanwhile.
 func (p *Pacer) ask(o *origin, w *waiter) {
 	now, s, r := p.now(), o.shared, w.request
-	want := Reservation{Origin: o.name, Interval: r.Interval, Since: now - o.before(r), Longest: p.longest(w, now), Memory: max(o.memory, r.Interval, r.Memory)}
+	interval := r.distance.Interval
+	want := Reservation{Key: o.name, Interval: interval, Since: now - o.before(r), Longest: p.longest(w, now), Memory: max(o.memory, interval, r.memory)}
 	if o.before(r) == never {
 		want.Since = -1
 	}
@@ -122,14 +107,14 @@ func (p *Pacer) ask(o *origin, w *waiter) {
 		want.Returned = s.fetch
 	}
 	s.slot, s.fetch = nil, 0
-	wait, start, now, err := p.call(o, want)
+	g, now, err := p.call(o, want)
 	switch {
 	case err != nil:
-	case start != 0:
-		s.slot = &slot{at: now + wait, start: start, interval: r.Interval}
+	case g.Start != 0:
+		s.slot = &slot{at: now + g.Wait, start: g.Start, interval: interval}
 		w.deadline = max(w.deadline, s.slot.at) // the way of the answer does not count
 	case !w.ended():
-		p.refuse(w, wait, ByInterval)
+		p.refuse(w, g.Wait, ByInterval)
 	}
 	p.pumpSoon(o, now)
 	if p.closed {
@@ -152,9 +137,9 @@ func (p *Pacer) tell(o *origin, fetch bool) {
 	if s == nil || s.slot != nil {
 		return
 	}
-	p.background(o, Reservation{Origin: o.name, Since: -1, Memory: o.memory}, func(start Start) {
+	p.background(o, Reservation{Key: o.name, Since: -1, Memory: o.memory}, func(g Grant) {
 		if fetch {
-			s.fetch = start
+			s.fetch = g.Start
 		}
 	})
 }
@@ -162,14 +147,14 @@ func (p *Pacer) tell(o *origin, fetch bool) {
 // giveBack gives back a start that no request uses.
 func (p *Pacer) giveBack(o *origin) {
 	if s := o.shared; s != nil && s.slot != nil {
-		back := Reservation{Origin: o.name, Since: -1, Longest: -1, Memory: o.memory, Returned: s.slot.start}
+		back := Reservation{Key: o.name, Since: -1, Longest: -1, Memory: o.memory, Returned: s.slot.start}
 		s.slot = nil
-		p.background(o, back, func(Start) {})
+		p.background(o, back, func(Grant) {})
 	}
 }
 
 // background calls the clock while no request waits for it.
-func (p *Pacer) background(o *origin, r Reservation, then func(Start)) {
+func (p *Pacer) background(o *origin, r Reservation, then func(Grant)) {
 	if o.shared.asking || p.calls >= maxCalls {
 		return
 	}
@@ -178,42 +163,47 @@ func (p *Pacer) background(o *origin, r Reservation, then func(Start)) {
 	go func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		_, start, now, err := p.call(o, r)
+		g, now, err := p.call(o, r)
 		p.calls--
 		if err == nil {
-			then(start)
+			then(g)
 		}
 		p.pumpSoon(o, now)
 	}()
 }
 
 // call calls the clock. The lock is released meanwhile. It returns the time of the answer too.
-func (p *Pacer) call(o *origin, r Reservation) (wait time.Duration, start Start, now time.Duration, err error) {
+func (p *Pacer) call(o *origin, r Reservation) (g Grant, now time.Duration, err error) {
 	s := o.shared
 	s.asking = true
-	p.mu.Unlock()
-	wait, start, err = p.reserve(r)
-	factor := p.clock.Alone()
-	p.mu.Lock()
+	g, gates, err := p.reserve(r)
 	now = p.now()
-	if err == nil && !p.plausible(r, wait, start) {
-		err = errImplausible
-	}
 	s.asking, s.failed, s.factor = false, never, 1
 	if err != nil {
-		s.failed, s.factor = now, max(factor, 1)
+		s.failed, s.factor = now, gates
 	}
-	return max(wait, 0), start, now, err
+	return g, now, err
 }
 
-// reserve calls the clock, which may panic.
-func (p *Pacer) reserve(r Reservation) (wait time.Duration, start Start, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("the shared clock has panicked: %v", v)
-		}
+// reserve calls the clock, which may panic, and checks its answer. It returns the number of gates too. The
+// lock is released meanwhile.
+func (p *Pacer) reserve(r Reservation) (g Grant, gates int, err error) {
+	p.mu.Unlock()
+	g, err = func() (g Grant, err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				err = fmt.Errorf("the shared clock has panicked: %v", v)
+			}
+		}()
+		return p.clock.Reserve(r)
 	}()
-	return p.clock.Reserve(r)
+	gates = max(p.clock.Alone(), 1)
+	p.mu.Lock()
+	if err == nil && !p.plausible(r, g) {
+		err = errImplausible
+	}
+	g.Wait = max(g.Wait, 0)
+	return g, gates, err
 }
 
 var errImplausible = errors.New("the shared clock has given an implausible answer")
@@ -221,15 +211,15 @@ var errImplausible = errors.New("the shared clock has given an implausible answe
 // plausible reports whether an answer of the clock may be true. Without this check a clock that jumps
 // back would stop all requests until it has caught up, and one that disregards this gate's own start
 // would be asked again and again.
-func (p *Pacer) plausible(r Reservation, wait time.Duration, start Start) bool {
+func (p *Pacer) plausible(r Reservation, g Grant) bool {
 	switch {
 	case r.Longest < 0:
-		return start == 0
-	case start != 0:
-		return wait <= r.Longest && (r.Since < 0 || wait >= r.Interval-r.Since-time.Millisecond)
+		return g.Start == 0
+	case g.Start != 0:
+		return g.Wait <= r.Longest && (r.Since < 0 || g.Wait >= r.Interval-r.Since-time.Millisecond)
 	}
 	// Another gate's start is not farther away than its requests may wait.
-	return wait > r.Longest && wait <= p.settings.MaxWait+r.Interval+time.Minute
+	return g.Wait > r.Longest && g.Wait <= p.settings.MaxWait+r.Interval+time.Minute
 }
 
 // maxRecent bounds what [Pacer.Recent] returns.
@@ -250,7 +240,7 @@ func (p *Pacer) Recent() []Reservation {
 			o.shared.slot.lost = true
 		}
 		if since := now - max(o.last, o.fetched); since < o.memory {
-			all = append(all, Reservation{Origin: o.name, Since: since, Longest: -1, Memory: o.memory})
+			all = append(all, Reservation{Key: o.name, Since: since, Longest: -1, Memory: o.memory})
 		}
 	}
 	slices.SortFunc(all, func(a, b Reservation) int { return cmp.Compare(a.Since, b.Since) })

@@ -16,18 +16,18 @@ type testClock struct {
 	begun time.Time
 
 	mu     sync.Mutex
-	starts map[string][]Start
+	starts map[string]*Starts
 	pauses map[string]Pause
 	gates  int
 	delay  time.Duration // of each answer, half of it before the reservation
 	err    error         // of each call
 	panics bool
 	calls  int
-	wrong  func(wait time.Duration, start Start) (time.Duration, Start) // replaces answers
+	wrong  Grant // replaces answers, if it is not the zero value
 }
 
 func newTestClock() *testClock {
-	return &testClock{begun: time.Now().Add(-time.Hour), starts: map[string][]Start{}, pauses: map[string]Pause{}, gates: 1}
+	return &testClock{begun: time.Now().Add(-time.Hour), starts: map[string]*Starts{}, pauses: map[string]Pause{}, gates: 1}
 }
 
 func (c *testClock) Alone() int {
@@ -42,7 +42,7 @@ func (c *testClock) set(f func()) {
 	f()
 }
 
-func (c *testClock) Reserve(r Reservation) (wait time.Duration, start Start, err error) {
+func (c *testClock) Reserve(r Reservation) (g Grant, err error) {
 	var delay time.Duration
 	c.set(func() {
 		c.calls++
@@ -59,12 +59,17 @@ func (c *testClock) Reserve(r Reservation) (wait time.Duration, start Start, err
 		if err = c.err; err != nil {
 			return
 		}
-		wait, start = c.reserve(r)
-		if c.wrong != nil {
-			wait, start = c.wrong(wait, start)
+		starts := c.starts[r.Key]
+		if starts == nil {
+			starts = new(Starts)
+			c.starts[r.Key] = starts
+		}
+		g = starts.Reserve(r, time.Since(c.begun))
+		if c.wrong != (Grant{}) {
+			g = c.wrong
 		}
 	})
-	return wait, start, err
+	return g, err
 }
 
 func (c *testClock) Pause(origin, token string, change func(*Pause, time.Duration) bool) (err error) {
@@ -87,28 +92,6 @@ func (c *testClock) Pause(origin, token string, change func(*Pause, time.Duratio
 		}
 	})
 	return err
-}
-
-func (c *testClock) reserve(r Reservation) (time.Duration, Start) {
-	now, s := Start(time.Since(c.begun)), c.starts[r.Origin]
-	if i := slices.Index(s, r.Returned); i > 0 {
-		s = slices.Delete(s, i, i+1)
-	}
-	if s == nil {
-		s = []Start{Start(never)} // before all starts
-	}
-	if noted := now - Start(r.Since); r.Since >= 0 && noted > s[len(s)-1] {
-		s = append(s, noted)
-	}
-	start := max(now, s[len(s)-1]+Start(r.Interval))
-	wait := time.Duration(start - now)
-	if wait > r.Longest {
-		start = 0
-	} else {
-		s = append(s, start)
-	}
-	c.starts[r.Origin] = s
-	return wait, start
 }
 
 // gates are Pacers that share a clock, and one schedule.
@@ -251,7 +234,7 @@ func TestSharedOtherInterval(t *testing.T) {
 // request is refused at once.
 func TestSharedTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGates(2, Config{MaxDelay: 5 * time.Second, MaxWait: 5 * time.Second, MaxQueue: 10})
+		g := newGates(2, Config{CrawlDelay: Obey, MaxDelay: 5 * time.Second, MaxWait: 5 * time.Second, MaxQueue: 10})
 		g.send(t.Context(), 0, "first", to("a", 3*time.Second))
 		g.send(t.Context(), 0, "second", to("a", 3*time.Second))
 		g.send(t.Context(), 1, "refused", to("a", 3*time.Second))
@@ -306,7 +289,7 @@ func TestRecent(t *testing.T) {
 		time.Sleep(time.Second) // fake clock
 		clear(g.clock.starts)
 		recent := g.pacers[0].Recent()
-		if want := []Reservation{{Origin: "http://shop.example:80", Since: time.Second, Longest: -1, Memory: 4 * time.Second}}; !slices.Equal(recent, want) {
+		if want := []Reservation{{Key: "http://shop.example:80", Since: time.Second, Longest: -1, Memory: 4 * time.Second}}; !slices.Equal(recent, want) {
 			t.Fatalf("got %v, want %v", recent, want)
 		}
 		for _, r := range recent {
@@ -377,7 +360,7 @@ func TestSharedClose(t *testing.T) {
 			g.send(t.Context(), 0, fmt.Sprint("a", i), to("a", 2*time.Second))
 		}
 		time.Sleep(120 * time.Millisecond) // fake clock: the second reservation is under way
-		g.pacers[0].Use(Config{})
+		g.pacers[0].Use(Config{CrawlDelay: Obey})
 		g.pacers[0].Close()
 		synctest.Wait()
 		time.Sleep(880 * time.Millisecond) // fake clock
@@ -392,17 +375,17 @@ func TestSharedClose(t *testing.T) {
 
 // TestWrongAnswers: a clock that panics, or whose answers can't be true, is as one that is away.
 func TestWrongAnswers(t *testing.T) {
-	for name, wrong := range map[string]func(time.Duration, Start) (time.Duration, Start){
-		"in the past":       func(time.Duration, Start) (time.Duration, Start) { return -time.Hour, 1 },
-		"far away":          func(time.Duration, Start) (time.Duration, Start) { return time.Hour, 1 },
-		"far away, refused": func(time.Duration, Start) (time.Duration, Start) { return time.Hour, 0 },
-		"refused":           func(time.Duration, Start) (time.Duration, Start) { return 0, 0 },
-		"panic":             nil,
+	for name, wrong := range map[string]Grant{
+		"in the past":       {Wait: -time.Hour, Start: 1},
+		"far away":          {Wait: time.Hour, Start: 1},
+		"far away, refused": {Wait: time.Hour},
+		"refused":           {Left: 1},
+		"panic":             {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newGates(1, usual)
-				g.clock.wrong, g.clock.panics = wrong, wrong == nil
+				g.clock.wrong, g.clock.panics = wrong, wrong == Grant{}
 				for i := range 3 {
 					g.send(t.Context(), 0, fmt.Sprint("a", i), to("a", 2*time.Second))
 				}
@@ -431,7 +414,7 @@ func TestHang(t *testing.T) {
 // TestSharedDeadline: the way of the clock's answer does not make a reserved start too late.
 func TestSharedDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGates(1, Config{MaxDelay: time.Minute, MaxWait: 2 * time.Second, MaxQueue: 10})
+		g := newGates(1, Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 2 * time.Second, MaxQueue: 10})
 		g.clock.delay = 100 * time.Millisecond
 		g.send(t.Context(), 0, "first", to("a", 2*time.Second))
 		g.wg.Wait()
@@ -463,17 +446,15 @@ func TestStopped(t *testing.T) {
 func TestSharedUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGates(2, usual)
-		interval := 10 * time.Second
-		r := to("a", interval)
-		r.Renew = func() (time.Duration, time.Duration) { return interval, 0 }
 		for i := range 2 {
-			g.send(t.Context(), 0, fmt.Sprint("a", i), r)
+			g.send(t.Context(), 0, fmt.Sprint("a", i), to("a", 10*time.Second))
 		}
 		time.Sleep(time.Second) // fake clock
-		interval = 2 * time.Second
-		g.pacers[0].Use(usual)
+		changed := usual
+		changed.CrawlDelay, changed.MinDelay = Announce, 2*time.Second
+		g.pacers[0].Use(changed)
 		synctest.Wait()
-		g.send(t.Context(), 1, "b", to("b", interval))
+		g.send(t.Context(), 1, "b", to("b", 2*time.Second))
 		g.wants(t, "0s a0", "2s a1", "4s b")
 		g.closed(t)
 	})

@@ -7,7 +7,7 @@ import (
 )
 
 // Config says which distance is kept between the starts of two requests to one origin, and how long requests wait
-// for it. A [Pacer] knows the bounds of the wait; its caller chooses the intervals. The zero value keeps no distance.
+// for it. The zero value keeps no distance.
 type Config struct {
 	CrawlDelay   CrawlDelay    `yaml:"crawl_delay" enum:"announce,obey"`
 	MinDelay     time.Duration `yaml:"min_delay"`                                                   // the least distance at every origin; 0: none
@@ -41,6 +41,43 @@ func Default() Config {
 	return Config{CrawlDelay: Announce, MaxDelay: time.Minute, MaxWait: 20 * time.Second, MaxQueue: 1000, Subresources: Counted}
 }
 
+// A Distance is the interval to the start before, of any crawler, and why.
+type Distance struct {
+	Interval  time.Duration // 0: none
+	By        DistanceSource
+	Announced bool // with ByMinDelay: a Crawl-delay that is not shorter is only to be reported
+}
+
+// A DistanceSource is what sets an interval; "" if there is none.
+type DistanceSource string
+
+// The sources of intervals.
+const (
+	ByCrawlDelay DistanceSource = "crawl-delay"
+	ByMinDelay   DistanceSource = "min-delay"
+)
+
+// measure finds out which distance a request keeps. It reports false if the request neither waits nor counts.
+func (c *Config) measure(r *Request) bool {
+	r.distance, r.memory = Distance{}, 0
+	if r.Subresource && c.Subresources == Free {
+		return false
+	}
+	if c.MinDelay > 0 {
+		r.distance = Distance{Interval: c.MinDelay, By: ByMinDelay}
+	}
+	longer := r.CrawlDelay > 0 && r.CrawlDelay >= c.MinDelay
+	if c.CrawlDelay != Obey {
+		r.distance.Announced = longer && c.MinDelay > 0
+		return true
+	}
+	if longer {
+		r.distance = Distance{Interval: r.CrawlDelay, By: ByCrawlDelay}
+	}
+	r.memory = r.LongestDelay
+	return true
+}
+
 // On reports whether there is a pace at all.
 func (c Config) On() bool { return c.CrawlDelay == Obey || c.MinDelay > 0 || c.BackOff > 0 }
 
@@ -48,3 +85,6 @@ func (c Config) On() bool { return c.CrawlDelay == Obey || c.MinDelay > 0 || c.B
 func (c Config) Check(m *field.Mistakes) {
 	m.Require(c.MinDelay <= c.MaxDelay, "min_delay", "%s is more than pace.max_delay, %s, so that no request would be held", field.Duration(c.MinDelay), field.Duration(c.MaxDelay))
 }
+
+// rules has all rules, in the order in which they are asked.
+var rules = []rule{intervals{}, pauses{}, places{}}

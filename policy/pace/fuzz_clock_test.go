@@ -33,20 +33,20 @@ func FuzzClock(f *testing.F) {
 // A fuzzClock notes what becomes of the starts that it reserves.
 type fuzzClock struct {
 	*testClock
-	open   map[Start]bool // reserved for a request, and not given back
-	failed bool           // a reservation has failed
+	open   map[time.Duration]bool // reserved for a request, and not given back
+	failed bool                   // a reservation has failed
 }
 
-func (c *fuzzClock) Reserve(r Reservation) (time.Duration, Start, error) {
-	wait, start, err := c.testClock.Reserve(r)
+func (c *fuzzClock) Reserve(r Reservation) (Grant, error) {
+	g, err := c.testClock.Reserve(r)
 	c.set(func() {
 		c.failed = c.failed || err != nil
 		delete(c.open, r.Returned)
-		if tells := r.Interval == 0 && r.Longest == 0 && r.Since < 0; start != 0 && !tells {
-			c.open[start] = true
+		if tells := r.Interval == 0 && r.Longest == 0 && r.Since < 0; g.Start != 0 && !tells {
+			c.open[g.Start] = true
 		}
 	})
-	return wait, start, err
+	return g, err
 }
 
 // A fuzzFleet is a run of FuzzClock.
@@ -69,8 +69,8 @@ const fuzzMemory = 7 * time.Second
 
 func runClockFuzz(t *testing.T, input []byte) {
 	f := &fuzzFleet{
-		clock:    &fuzzClock{testClock: newTestClock(), open: map[Start]bool{}},
-		settings: Config{MaxDelay: 10 * time.Second, MaxWait: 30 * time.Second, MaxQueue: 20},
+		clock:    &fuzzClock{testClock: newTestClock(), open: map[time.Duration]bool{}},
+		settings: Config{CrawlDelay: Obey, MaxDelay: 10 * time.Second, MaxWait: 30 * time.Second, MaxQueue: 20},
 		gates:    map[*fuzzRequest]int{},
 	}
 	f.clock.gates = len(f.pacers)
@@ -141,7 +141,7 @@ func (f *fuzzFleet) request(t *testing.T, i int, b byte) {
 		time.Sleep(time.Duration(b&63) * 200 * time.Millisecond) // fake clock
 	}
 	r := &fuzzRequest{Request: to(crawler, []time.Duration{0, 500 * time.Millisecond, 2 * time.Second, fuzzMemory}[b>>2&3]), arrived: time.Now()}
-	r.Memory, r.Fetched = fuzzMemory, b&2 != 0
+	r.LongestDelay, r.Fetched = fuzzMemory, b&2 != 0
 	f.all = append(f.all, r)
 	f.gates[r] = gate
 	free := f.free()
@@ -211,7 +211,7 @@ func (f *fuzzFleet) check(t *testing.T) {
 	if f.uncounted { // half a round trip, and as late as a reserved start is used
 		slack = 50*time.Millisecond + fuzzMemory/50
 		// A request without an interval may start with the one before.
-		starts = slices.DeleteFunc(slices.Clone(starts), func(r *fuzzRequest) bool { return r.Interval == 0 })
+		starts = slices.DeleteFunc(slices.Clone(starts), func(r *fuzzRequest) bool { return r.CrawlDelay == 0 })
 	}
 	checkIntervals(t, starts, slack)
 }

@@ -35,7 +35,7 @@ type fuzzRequest struct {
 }
 
 func runFuzz(t *testing.T, input []byte) {
-	settings := Config{MaxDelay: 10 * time.Second, MaxWait: 30 * time.Second, MaxQueue: 20, BackOff: 20 * time.Second}
+	settings := Config{CrawlDelay: Obey, MaxDelay: 10 * time.Second, MaxWait: 30 * time.Second, MaxQueue: 20, BackOff: 20 * time.Second}
 	p := New(settings, nil)
 	var mu sync.Mutex
 	var starts, all []*fuzzRequest
@@ -52,7 +52,7 @@ func runFuzz(t *testing.T, input []byte) {
 		case 2: // time passes
 			time.Sleep(time.Duration(b&63) * 100 * time.Millisecond) // fake clock
 		}
-		r := &fuzzRequest{Request: Request{Origin: "o", Crawler: crawler, Token: crawler, Interval: interval, Memory: 7 * time.Second}, arrived: time.Now(), answer: []int{200, 200, 429, 0}[b>>4&3]}
+		r := &fuzzRequest{Request: Request{Origin: "o", Crawler: crawler, Token: crawler, CrawlDelay: interval, LongestDelay: 7 * time.Second}, arrived: time.Now(), answer: []int{200, 200, 429, 0}[b>>4&3]}
 		all = append(all, r)
 		ctx, cancel := context.WithCancel(t.Context())
 		if b>>6 == 1 { // the client leaves
@@ -105,11 +105,11 @@ func checkIntervals(t *testing.T, starts []*fuzzRequest, slack time.Duration) {
 		if i > 0 && !r.started.Equal(starts[i-1].started) {
 			before, paced = starts[i-1].started, 0
 		}
-		if r.Interval == 0 {
+		if r.CrawlDelay == 0 {
 			continue
 		}
-		if paced++; paced > 1 || !before.IsZero() && r.started.Sub(before) < r.Interval-slack {
-			t.Errorf("a request with the interval %v started %v after another, or at the same time", r.Interval, r.started.Sub(before))
+		if paced++; paced > 1 || !before.IsZero() && r.started.Sub(before) < r.CrawlDelay-slack {
+			t.Errorf("a request with the interval %v started %v after another, or at the same time", r.CrawlDelay, r.started.Sub(before))
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 func TestLongManyLeave(t *testing.T) {
 	requests := gatetest.Size(2000, 10_000)
 	synctest.Test(t, func(t *testing.T) {
-		p := New(Config{MaxDelay: time.Hour, MaxWait: 1e6 * time.Hour, MaxQueue: requests, BackOff: time.Minute}, nil)
+		p := New(Config{CrawlDelay: Obey, MaxDelay: time.Hour, MaxWait: 1e6 * time.Hour, MaxQueue: requests, BackOff: time.Minute}, nil)
 		r := to("a", time.Hour)
 		if _, err := p.Wait(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func heap() uint64 {
 func TestHostileIntervals(t *testing.T) {
 	const never = 1<<63 - 1
 	for _, interval := range []time.Duration{-1, -time.Hour, -never - 1, 1, time.Nanosecond * 999, 1e9 * time.Second, never} {
-		for _, settings := range []Config{usual, {}, {MaxDelay: never, MaxWait: never, MaxQueue: 1 << 62, BackOff: never}, {MaxDelay: -1, MaxWait: -1, MaxQueue: -1, BackOff: -1}} {
+		for _, settings := range []Config{usual, {CrawlDelay: Obey}, {CrawlDelay: Obey, MaxDelay: never, MaxWait: never, MaxQueue: 1 << 62, BackOff: never}, {CrawlDelay: Obey, MaxDelay: -1, MaxWait: -1, MaxQueue: -1, BackOff: -1}} {
 			synctest.Test(t, func(t *testing.T) {
 				p := New(settings, nil)
 				ctx, leave := context.WithCancel(t.Context())
@@ -130,7 +130,7 @@ func TestHostileIntervals(t *testing.T) {
 // for longer and longer, up to BackOff; one at a time reaches it.
 func TestAlwaysBusyOneToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(Config{MaxDelay: time.Minute, MaxWait: 1e6 * time.Hour, MaxQueue: 1000, BackOff: time.Minute}, nil)
+		p := New(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 1e6 * time.Hour, MaxQueue: 1000, BackOff: time.Minute}, nil)
 		var mu sync.Mutex
 		var starts []time.Time
 		var all sync.WaitGroup

@@ -69,6 +69,16 @@ func (o *origin) passTurn(crawler string) {
 	}
 }
 
+// places is the rule that no more than MaxQueue requests wait for one origin.
+type places struct{ passive }
+
+func (places) arrive(p *Pacer, a *arrival) {
+	if a.waits && !a.late() && a.origin != nil {
+		_, ok := a.origin.place(*a.request, p.settings.MaxQueue)
+		a.full = !ok
+	}
+}
+
 // place reports whether a request may wait, so that no more than most do. If so many wait already it takes the
 // place of loser: the last request of the crawler with the most waiting, or of the client with the most of the
 // request's crawler. The loser's side keeps at least as many places as the request's side has then.

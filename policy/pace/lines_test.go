@@ -35,7 +35,7 @@ func TestPlaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSchedule(Config{MaxDelay: time.Minute, MaxWait: time.Hour, MaxQueue: 10})
+				s := newSchedule(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Hour, MaxQueue: 10})
 				s.Observe(to("before", time.Second))
 				for _, r := range slices.Concat(test.requests...) {
 					s.send(t.Context(), r.Client+strings.TrimPrefix(r.Crawler, "default"), r, ok)
@@ -80,7 +80,7 @@ func counts(all map[string]int) string {
 // client with many requests does not make those of another too late.
 func TestClientsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(Config{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
+		s := newSchedule(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
 		for _, name := range []string{"x0", "x1", "x2", "x3", "x4", "x5", "x6", "y0", "y1", "z0"} {
 			s.send(t.Context(), name, from(name[:1], time.Second), ok)
 		}

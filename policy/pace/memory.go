@@ -2,11 +2,15 @@ package pace
 
 import "time"
 
-// maxOrigins bounds the origins that a Pacer remembers: some 150 bytes each.
-const maxOrigins = 250_000
-
-// sweepInterval is the time between two removals of origins that need not be remembered.
-const sweepInterval = 30 * time.Second
+const (
+	// maxOrigins bounds the origins that a Pacer remembers: some 150 bytes each.
+	maxOrigins = 250_000
+	// maxCounts bounds the keys of limits: some 130 bytes each, and up to 1 KiB for one with starts in each step of
+	// its window.
+	maxCounts = 250_000
+	// sweepInterval is the time between two removals of what need not be remembered.
+	sweepInterval = 30 * time.Second
+)
 
 // remember returns a new origin, nil if there are too many.
 func (p *Pacer) remember(name string, now time.Duration) *origin {
@@ -20,28 +24,56 @@ func (p *Pacer) remember(name string, now time.Duration) *origin {
 	}
 	o := &origin{name: name, fetched: never, last: never}
 	p.origins[name] = o
+	p.sweepLater()
+	return o
+}
+
+// count returns the count for a limit, nil if there are too many.
+func (p *Pacer) count(l Limit) *count {
+	key := l.hash()
+	c := p.counts[key]
+	if c == nil {
+		if now := p.now(); len(p.counts) >= maxCounts && now-p.swept > time.Second {
+			p.sweep(now, forever)
+		}
+		if len(p.counts) >= maxCounts {
+			return nil
+		}
+		c = new(count)
+		p.counts[key] = c
+		p.sweepLater()
+	}
+	c.keep = max(c.keep, l.Window)
+	return c
+}
+
+func (p *Pacer) sweepLater() {
 	if !p.sweeping {
 		p.sweeping = true
 		time.AfterFunc(sweepInterval, p.sweepAgain)
 	}
-	return o
 }
 
 func (p *Pacer) sweepAgain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sweep(p.now(), forever)
-	if p.sweeping = len(p.origins) > 0 && !p.closed; p.sweeping {
-		time.AfterFunc(sweepInterval, p.sweepAgain)
+	if p.sweeping = false; len(p.origins)+len(p.counts) > 0 && !p.closed {
+		p.sweepLater()
 	}
 }
 
-// sweep removes the origins that can't delay a request any more. Starts before longest do not count.
+// sweep removes what can't delay a request any more. Starts of origins before longest do not count.
 func (p *Pacer) sweep(now, longest time.Duration) {
 	p.swept = now
 	for name, o := range p.origins {
 		if o.idle(now, longest) {
 			delete(p.origins, name)
+		}
+	}
+	for name, c := range p.counts {
+		if c.asking == 0 && c.until <= now && c.own.within(c.keep, now+1) == 0 {
+			delete(p.counts, name)
 		}
 	}
 }

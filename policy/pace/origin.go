@@ -59,10 +59,10 @@ func (w *waiter) end(turn *Turn, err error) {
 
 // due returns when a request may start, if it is the next.
 func (o *origin) due(r Request) time.Duration {
-	if r.Interval == 0 {
+	if r.distance.Interval == 0 {
 		return never
 	}
-	return o.before(r) + r.Interval
+	return o.before(r) + r.distance.Interval
 }
 
 // before returns the last start that counts for a request.
@@ -76,7 +76,7 @@ func (o *origin) before(r Request) time.Duration {
 // started notes the start of a request, and reports whether it is the first after a pause.
 func (o *origin) started(r Request, now time.Duration) (first bool) {
 	o.last = now
-	o.memory = max(o.memory, r.Interval, r.Memory)
+	o.memory = max(o.memory, r.distance.Interval, r.memory)
 	return o.probe(r.Token, now)
 }
 
@@ -98,57 +98,6 @@ func (o *origin) next(now time.Duration) (w *waiter, at time.Duration) {
 		}
 	}
 	return nil, at
-}
-
-// foresee returns when the turn of a request would come if it was queued now, or has been, and
-// nothing else happened. A request that arrives later, or a pause, may change it.
-func (o *origin) foresee(r Request, now time.Duration) (at time.Duration, by Source) {
-	before, mine := 0, false // requests of the same crawler, and whether its line was passed
-	for _, l := range o.lines {
-		if l.crawler == r.Crawler {
-			before = l.index(r.Client, now)
-		}
-	}
-	at = now
-	factor := 1 // of intervals
-	if s := o.shared; s != nil && o.waiting > 0 {
-		factor = s.factor
-		if s.slot != nil {
-			at = max(at, s.slot.at)
-		}
-	}
-	first := true
-	pass := func(r Request) {
-		r.Interval = Times(r.Interval, factor)
-		if due := o.due(r); first {
-			at = max(at, due)
-		} else {
-			at += r.Interval
-		}
-		first = false
-	}
-	for _, l := range o.lines {
-		n := before + 1
-		if mine {
-			n = before
-		}
-		if l.crawler == r.Crawler {
-			n, mine = before, true
-		}
-		for _, w := range l.waiters[:min(n, len(l.waiters))] {
-			if o.paused(w.request.Token) <= now {
-				pass(w.request)
-			}
-		}
-	}
-	pass(r)
-	switch until := o.paused(r.Token); {
-	case o.probing(r.Token, now): // it may end at any moment
-		return at, ByPause
-	case until > at:
-		return until, ByPause
-	}
-	return at, ByInterval
 }
 
 // earliest returns the request that may wait for the shortest time, and until when; but not one for

@@ -1,8 +1,16 @@
-// Package pace keeps a distance between the starts of two requests to one origin. Start with [New]
-// and [Pacer.Wait].
+// Package pace says when a request to an origin may start. Start with [New] and [Pacer.Wait].
 //
-// Requests that wait for the same origin take turns by crawler, in order of arrival within one
-// crawler. The package knows time and queues only: it sends nothing, and reads no robots.txt.
+// Rules delay requests, or refuse them: an interval between two starts, a pause that the origin has
+// asked for, and the places in the queue. Requests that wait for the same origin take turns by crawler,
+// in order of arrival within one crawler. Gates that share a [Clock] follow the rules together.
+//
+// The package knows time and queues only: it sends nothing, and reads no robots.txt.
+//
+// # Where to change what
+//
+// A rule is a file and a row of the table in config.go, which has its settings too. One that bounds a
+// number of requests only returns a [Limit]: the Pacer counts them, for one gate and for a fleet alike. The
+// model is quota in quota_test.go.
 package pace
 
 import (
@@ -15,30 +23,26 @@ import (
 
 // A Request is a request that is to start.
 type Request struct {
-	Origin   string        // scheme, host and port
-	Crawler  string        // name; requests take turns by it, and share the places in the queue
-	Client   string        // within one crawler, requests do so by this, such as an address
-	Token    string        // product token; a pause holds the requests of one token
-	Interval time.Duration // to the start before, of any crawler; 0: none
-	// Memory is how long other crawlers' intervals reach at this origin: so long the start of this
-	// request is remembered, at least.
-	Memory time.Duration
+	Origin  string // scheme, host and port
+	Crawler string // name; requests take turns by it, and share the places in the queue
+	Client  string // within one crawler, requests do so by this, such as an address
+	Token   string // product token; a pause holds the requests of one token
+	// CrawlDelay is what robots.txt asks for; 0: nothing. LongestDelay is the longest for any crawler: so
+	// long the start of this request is remembered, at least.
+	CrawlDelay, LongestDelay time.Duration
+	Subresource              bool // a part of a page
 	// Fetched is set if the request has waited for a fetch of the origin's robots.txt. That fetch does
 	// not delay it.
 	Fetched bool
 	// OnHold is called if the request has to wait, before it does; nil: nothing is.
 	OnHold func()
-	// Renew returns Interval and Memory anew. It is called while the request waits and [Pacer.Use] is, and must
-	// not block; nil: they stay.
-	Renew func() (interval, memory time.Duration)
+
+	distance Distance      // by the settings
+	memory   time.Duration // how long a start is remembered, at least
 }
 
-// renew gets the interval and the memory of a request anew.
-func (r *Request) renew() {
-	if r.Renew != nil {
-		r.Interval, r.Memory = r.Renew()
-	}
-}
+// paced reports whether the request keeps an interval to others, or others do to it.
+func (r *Request) paced() bool { return r.distance.Interval > 0 || r.memory > 0 }
 
 // A Source is what delays a request.
 type Source string
@@ -51,14 +55,19 @@ const (
 
 // TooLate is the error for a request with a turn that would come too late, or without a place.
 type TooLate struct {
-	After time.Duration // its turn would come after this time
-	By    Source
-	Full  bool // MaxQueue requests wait
+	After    time.Duration // its turn would come after this time
+	By       Source
+	Full     bool     // MaxQueue requests wait
+	Distance Distance // that the request has to keep
+	Limit    Limit    // that is reached, if By is its rule
 }
 
 func (e *TooLate) Error() string {
-	if e.Full {
+	switch {
+	case e.Full:
 		return "too many requests wait for this origin"
+	case e.Limit != (Limit{}):
+		return "as many requests have started as may in this time"
 	}
 	return "the request's turn comes later than requests may wait"
 }
@@ -70,10 +79,12 @@ var ErrClosed = errors.New("the gate is ending")
 type Pacer struct {
 	epoch time.Time // with a monotonic clock: times are durations since then
 	clock Clock     // that other gates share; nil: there is none
+	rules []rule
 
 	mu       sync.Mutex
 	settings Config
 	origins  map[string]*origin
+	counts   map[countKey]*count  // of limits
 	queued   map[*origin]struct{} // those for which requests wait
 	waiting  int
 	closed   bool
@@ -84,7 +95,10 @@ type Pacer struct {
 
 // New returns a Pacer. Its starts are shared with other gates by a clock; nil: they are not.
 func New(s Config, clock Clock) *Pacer {
-	return &Pacer{epoch: time.Now(), clock: clock, settings: s, origins: map[string]*origin{}, queued: map[*origin]struct{}{}}
+	return &Pacer{
+		epoch: time.Now(), clock: clock, rules: rules, settings: s,
+		origins: map[string]*origin{}, counts: map[countKey]*count{}, queued: map[*origin]struct{}{},
+	}
 }
 
 // Use puts changed settings in force, for requests that wait too. They keep their places, and may wait for as
@@ -99,7 +113,7 @@ func (p *Pacer) Use(s Config) {
 	now := p.now()
 	for o := range p.queued {
 		for w := range o.all() {
-			w.request.renew()
+			s.measure(&w.request)
 			w.deadline = max(w.deadline, w.arrived+min(s.MaxWait, forever))
 		}
 		p.pumpSoon(o, now)
@@ -108,8 +122,10 @@ func (p *Pacer) Use(s Config) {
 
 // A Turn is a request that may start, or has.
 type Turn struct {
-	Held time.Duration // the time that it has waited
-	By   Source        // what it has waited for
+	Held       time.Duration // the time that it has waited
+	By         Source        // what it has waited for
+	Distance   Distance      // that it has kept
+	Allowances []Allowance   // what is left of the limits that it counts for
 
 	pacer   *Pacer
 	request Request
@@ -117,26 +133,34 @@ type Turn struct {
 	first   bool // after a pause
 }
 
-// unpaced is the turn of requests that delay no other, and have answers that do not matter.
-var unpaced Turn
-
 // Wait returns when the request may start. Its errors are [*TooLate], [ErrClosed] and that of ctx.
-// The caller must call [Turn.Done] when the origin has answered.
+// The caller must call [Turn.Done] when the origin has answered. The turn is nil if the request does not count.
 func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
 	arrived := p.now()
 	for {
 		turn, err := p.await(ctx, r, arrived)
-		if err != nil {
+		if turn == nil || err != nil {
 			return nil, err
 		}
-		switch ok, err := p.mayStart(turn); {
-		case err != nil:
+		ok, err := p.admit(turn)
+		if err != nil {
+			turn.Done(Answer{})
 			return nil, err
-		case ok:
+		}
+		if ok {
 			return turn, nil
 		}
-		r.renew() // it did not wait for a moment
 	}
+}
+
+// admit asks all rules whether a request that has its turn may start.
+func (p *Pacer) admit(t *Turn) (ok bool, err error) {
+	for _, rule := range p.rules {
+		if ok, err = rule.admit(p, t); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // await returns when the request has its turn by what this gate knows, and by the shared starts.
@@ -165,29 +189,31 @@ func (p *Pacer) enter(r Request, arrived time.Duration) (*waiter, *Turn, error) 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
+	if !p.settings.measure(&r) {
+		return nil, nil, nil
+	}
 	o := p.origins[r.Origin]
 	deadline := arrived + min(p.settings.MaxWait, forever)
-	after, by, err := p.foresee(o, r, now, deadline)
-	if err != nil {
+	a := p.foresee(o, &r, now, deadline)
+	if err := a.err(); err != nil {
 		return nil, nil, err
 	}
-	if o == nil && (r.Interval > 0 || r.Memory > 0) {
+	if o == nil && r.paced() {
 		if o = p.remember(r.Origin, now); o == nil {
-			return nil, nil, &TooLate{After: sweepInterval, By: ByInterval, Full: true}
+			return nil, nil, &TooLate{After: sweepInterval, By: ByInterval, Full: true, Distance: r.distance}
 		}
 	}
-	if shared := p.share(o, r); after == 0 && !shared {
+	if shared := p.share(o, r); !a.waits && !shared {
 		return nil, p.start(o, r, now), nil
 	}
-	if after > 0 && p.closed {
+	if a.waits && p.closed {
 		return nil, nil, ErrClosed
 	}
-	w := &waiter{request: r, by: by, origin: o, arrived: arrived, deadline: deadline, over: make(chan struct{})}
-	w.urgent = r.Interval > p.settings.MaxDelay
+	w := &waiter{request: r, by: a.by, origin: o, arrived: arrived, deadline: deadline, over: make(chan struct{})}
+	w.urgent = r.distance.Interval > p.settings.MaxDelay
 	if loser, _ := o.place(r, p.settings.MaxQueue); loser != nil {
 		p.remove(loser)
-		at, by := o.foresee(loser.request, now)
-		loser.end(nil, &TooLate{After: max(at-now, 0), By: by, Full: true})
+		loser.end(nil, p.foresee(o, &loser.request, now, forever).tooLate(true))
 	}
 	o.queue(w)
 	p.queued[o] = struct{}{}
@@ -198,46 +224,32 @@ func (p *Pacer) enter(r Request, arrived time.Duration) (*waiter, *Turn, error) 
 	return w, nil, nil
 }
 
-// foresee returns after which time the turn of a request would come, which is an estimate if other
-// requests wait. It is an error if that is after the deadline. O may be nil.
-func (p *Pacer) foresee(o *origin, r Request, now, deadline time.Duration) (after time.Duration, by Source, err error) {
-	if o == nil {
-		return 0, by, nil
-	}
-	at, by := o.foresee(r, now)
-	after = max(at-now, 0)
-	switch {
-	case after == 0 && o.waiting == 0 && !o.probing(r.Token, now):
-		return 0, "", nil
-	case r.Interval > p.settings.MaxDelay || at > deadline:
-		return 0, by, &TooLate{After: after, By: by}
-	}
-	if _, ok := o.place(r, p.settings.MaxQueue); !ok {
-		return 0, by, &TooLate{After: after, By: by, Full: true}
-	}
-	return max(after, 1), by, nil
-}
-
 // Observe counts the start of a request that does not wait, and returns what would have happened to
 // it: it would have been held for some time, or refused.
 func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
+	if !p.settings.measure(&r) {
+		return 0, nil, nil
+	}
 	o := p.origins[r.Origin]
-	hold, by, err := p.foresee(o, r, now, now+min(p.settings.MaxWait, forever))
-	if o == nil && (r.Interval > 0 || r.Memory > 0) {
+	a := p.foresee(o, &r, now, now+min(p.settings.MaxWait, forever))
+	if o == nil && r.paced() {
 		o = p.remember(r.Origin, now)
 	}
 	early := o != nil && o.paused(r.Token) > now
-	if turn = p.start(o, r, now); o != nil {
-		turn.By = by
-		if early {
-			turn.start = never // it does not obey the pause, so its answer neither doubles nor ends it
-		}
-		if p.share(o, r) {
-			p.tell(o, false)
-		}
+	if turn = p.start(o, r, now); a.waits {
+		turn.By = a.by
+	}
+	if early {
+		turn.start = never // it does not obey the pause, so its answer neither doubles nor ends it
+	}
+	for _, rule := range p.rules {
+		rule.observed(p, turn)
+	}
+	if err = a.err(); err == nil && a.waits {
+		hold = max(a.at-now, 1)
 	}
 	return hold, turn, err
 }
@@ -283,10 +295,7 @@ func (p *Pacer) now() time.Duration { return time.Since(p.epoch) }
 
 // start starts a request. O may be nil.
 func (p *Pacer) start(o *origin, r Request, now time.Duration) *Turn {
-	if o == nil && p.settings.BackOff == 0 {
-		return &unpaced
-	}
-	t := &Turn{pacer: p, request: r, start: now}
+	t := &Turn{Distance: r.distance, pacer: p, request: r, start: now}
 	if o != nil {
 		t.first = o.started(r, now)
 	}
@@ -316,7 +325,7 @@ func (p *Pacer) leave(w *waiter) {
 // refuse ends the waiting of a request with a turn that would come too late.
 func (p *Pacer) refuse(w *waiter, after time.Duration, by Source) {
 	p.remove(w)
-	w.end(nil, &TooLate{After: after, By: by})
+	w.end(nil, &TooLate{After: after, By: by, Distance: w.request.distance})
 }
 
 // pump starts the requests of an origin that are due, refuses those that have waited for too long,
@@ -357,8 +366,7 @@ func (p *Pacer) pump(o *origin, now time.Duration) (ask *waiter) {
 		deadline, late := o.earliest(asking)
 		if deadline <= now {
 			p.remove(late)
-			at, by := o.foresee(late.request, now)
-			late.end(nil, &TooLate{After: max(at-now, 0), By: by})
+			late.end(nil, p.foresee(o, &late.request, now, forever).tooLate(false))
 			continue
 		}
 		o.wake(min(at, deadline)-now, func() { p.due(o) })

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-var usual = Config{MaxDelay: time.Minute, MaxWait: 20 * time.Second, MaxQueue: 1000}
+var usual = Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 20 * time.Second, MaxQueue: 1000}
 
 // A schedule records when requests start, in a bubble of synctest.
 type schedule struct {
@@ -80,7 +80,7 @@ func (s *schedule) remembered() int {
 var ok = Answer{Status: 200}
 
 func to(crawler string, interval time.Duration) Request {
-	return Request{Origin: "http://shop.example:80", Crawler: crawler, Token: crawler, Interval: interval}
+	return Request{Origin: "http://shop.example:80", Crawler: crawler, Token: crawler, CrawlDelay: interval}
 }
 
 // TestInterval: requests start in order of arrival, an interval apart.
@@ -143,7 +143,7 @@ func TestUnpacedStartCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSchedule(usual)
 		unpaced := to("b", 0)
-		unpaced.Memory = 3 * time.Second
+		unpaced.LongestDelay = 3 * time.Second
 		s.send(t.Context(), "b", unpaced, ok)
 		s.send(t.Context(), "a", to("a", 3*time.Second), ok)
 		s.wants(t, "0s b", "3s a")
@@ -153,7 +153,7 @@ func TestUnpacedStartCounts(t *testing.T) {
 // TestTooLate: a request with a turn after MaxWait is refused at once, and takes no place.
 func TestTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(Config{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
+		s := newSchedule(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
 		for i := range 5 {
 			s.send(t.Context(), fmt.Sprint("a", i), to("a", 2*time.Second), ok)
 		}
@@ -164,7 +164,7 @@ func TestTooLate(t *testing.T) {
 // TestDelayBeyondMax: a request with a longer interval than MaxDelay is not held.
 func TestDelayBeyondMax(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(Config{MaxDelay: 5 * time.Second, MaxWait: time.Hour, MaxQueue: 1000})
+		s := newSchedule(Config{CrawlDelay: Obey, MaxDelay: 5 * time.Second, MaxWait: time.Hour, MaxQueue: 1000})
 		s.send(t.Context(), "first", to("a", time.Minute), ok)
 		s.send(t.Context(), "second", to("a", time.Minute), ok)
 		time.Sleep(40 * time.Second) // fake clock
@@ -178,7 +178,7 @@ func TestDelayBeyondMax(t *testing.T) {
 // TestFull: no more than MaxQueue requests wait.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(Config{MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 2})
+		s := newSchedule(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 2})
 		for i := range 4 {
 			s.send(t.Context(), fmt.Sprint("a", i), to("a", time.Second), ok)
 		}
@@ -195,7 +195,7 @@ func TestFull(t *testing.T) {
 // TestHeldNoLonger: a request that others have delayed is refused when MaxWait has passed.
 func TestHeldNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(Config{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
+		s := newSchedule(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
 		for i := range 3 {
 			s.send(t.Context(), fmt.Sprint("a", i), to("a", 2*time.Second), ok)
 		}
@@ -240,7 +240,7 @@ func TestFetch(t *testing.T) {
 // TestObserve: a request of report mode starts at once, counts, and learns what would have happened.
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(Config{MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
+		s := newSchedule(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
 		if hold, _, err := s.Observe(to("a", 2*time.Second)); hold != 0 || err != nil {
 			t.Errorf("the first would have been held for %v, %v", hold, err)
 		}
@@ -265,7 +265,7 @@ func TestClose(t *testing.T) {
 		s.Close()
 		s.wg.Wait()
 		s.send(t.Context(), "held", to("a", 2*time.Second), ok)
-		s.send(t.Context(), "free", Request{Origin: "http://other.example:80", Interval: time.Second}, ok)
+		s.send(t.Context(), "free", Request{Origin: "http://other.example:80", CrawlDelay: time.Second}, ok)
 		s.wants(t, "0s a0", "0s a1 the gate is ending", "0s a2 the gate is ending", "0s free", "0s held the gate is ending")
 	})
 }
@@ -281,22 +281,22 @@ func TestUse(t *testing.T) {
 		"shorter":              {1500 * time.Millisecond, usual, []string{"0s a0", "1.5s a1", "3s a2", "4.5s new"}},
 		"none":                 {0, usual, []string{"0s a0", "1s a1", "1s a2", "1s new"}},
 		"longer":               {6 * time.Second, usual, []string{"0s a0", "6s a1", "12s a2", "18s new"}},
-		"a shorter wait":       {2 * time.Second, Config{MaxDelay: time.Minute, MaxWait: time.Second, MaxQueue: 1}, []string{"0s a0", "1s new too late by 5s, interval, full false", "2s a1", "4s a2"}},
-		"a longer wait":        {15 * time.Second, Config{MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 10}, []string{"0s a0", "15s a1", "30s a2", "45s new"}},
+		"a shorter wait":       {2 * time.Second, Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Second, MaxQueue: 1}, []string{"0s a0", "1s new too late by 5s, interval, full false", "2s a1", "4s a2"}},
+		"a longer wait":        {15 * time.Second, Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 10}, []string{"0s a0", "15s a1", "30s a2", "45s new"}},
 		"longer than it waits": {15 * time.Second, usual, []string{"0s a0", "1s new too late by 44s, interval, full false", "15s a1", "20s a2 too late by 10s, interval, full false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSchedule(usual)
 				r := to("a", 4*time.Second)
-				r.Renew = func() (time.Duration, time.Duration) { return test.interval, 0 }
 				for i := range 3 {
 					s.send(t.Context(), fmt.Sprint("a", i), r, ok)
 				}
 				time.Sleep(time.Second) // fake clock
+				test.settings.CrawlDelay, test.settings.MinDelay = Announce, test.interval
 				s.Use(test.settings)
 				synctest.Wait()
-				s.send(t.Context(), "new", to("a", test.interval), ok)
+				s.send(t.Context(), "new", r, ok)
 				s.wants(t, test.want...)
 			})
 		})
@@ -343,7 +343,7 @@ func TestManyOrigins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSchedule(usual)
 		for i := range maxOrigins {
-			if _, err := s.Wait(t.Context(), Request{Origin: fmt.Sprint("http://", i), Interval: time.Minute}); err != nil {
+			if _, err := s.Wait(t.Context(), Request{Origin: fmt.Sprint("http://", i), CrawlDelay: time.Minute}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -366,7 +366,7 @@ func TestManyLongIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSchedule(usual)
 		for i := range maxOrigins {
-			if _, err := s.Wait(t.Context(), Request{Origin: fmt.Sprint("http://", i), Interval: 1e6 * time.Hour}); err != nil {
+			if _, err := s.Wait(t.Context(), Request{Origin: fmt.Sprint("http://", i), CrawlDelay: 1e6 * time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -394,7 +394,7 @@ func TestMemory(t *testing.T) {
 	p := New(usual, nil)
 	defer p.Close()
 	for i := range origins {
-		if _, err := p.Wait(t.Context(), Request{Origin: fmt.Sprintf("https://host-%d.shop.example:443", i), Crawler: "a", Token: "a", Interval: time.Minute}); err != nil {
+		if _, err := p.Wait(t.Context(), Request{Origin: fmt.Sprintf("https://host-%d.shop.example:443", i), Crawler: "a", Token: "a", CrawlDelay: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -404,4 +404,31 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d origins take %d bytes", origins, took)
 	}
 	runtime.KeepAlive(p)
+}
+
+// TestDistance: the larger of Crawl-delay and min_delay is kept, if Crawl-delay is obeyed. It is only reported
+// otherwise, and then a shorter min_delay is kept silently.
+func TestDistance(t *testing.T) {
+	const s = time.Second
+	for name, test := range map[string]struct {
+		config        Config
+		asked         time.Duration
+		want          Distance
+		remembers, on bool
+	}{
+		"obeyed":             {Config{CrawlDelay: Obey}, 2 * s, Distance{Interval: 2 * s, By: ByCrawlDelay}, true, true},
+		"obeyed, longer":     {Config{CrawlDelay: Obey, MinDelay: s}, 2 * s, Distance{Interval: 2 * s, By: ByCrawlDelay}, true, true},
+		"obeyed, equal":      {Config{CrawlDelay: Obey, MinDelay: 2 * s}, 2 * s, Distance{Interval: 2 * s, By: ByCrawlDelay}, true, true},
+		"obeyed, shorter":    {Config{CrawlDelay: Obey, MinDelay: 3 * s}, 2 * s, Distance{Interval: 3 * s, By: ByMinDelay}, true, true},
+		"obeyed, none":       {Config{CrawlDelay: Obey}, 0, Distance{}, true, true},
+		"announced":          {Config{CrawlDelay: Announce}, 2 * s, Distance{}, false, false},
+		"announced, longer":  {Config{MinDelay: s}, 2 * s, Distance{Interval: s, By: ByMinDelay, Announced: true}, false, true},
+		"announced, shorter": {Config{MinDelay: 3 * s}, 2 * s, Distance{Interval: 3 * s, By: ByMinDelay}, false, true},
+		"only a minimum":     {Config{MinDelay: 3 * s}, 0, Distance{Interval: 3 * s, By: ByMinDelay}, false, true},
+	} {
+		r := Request{CrawlDelay: test.asked, LongestDelay: time.Minute}
+		if counts := test.config.measure(&r); !counts || r.distance != test.want || (r.memory > 0) != test.remembers || test.config.On() != test.on {
+			t.Errorf("%s: got %+v, %t, want %+v", name, r.distance, r.memory > 0, test.want)
+		}
+	}
 }

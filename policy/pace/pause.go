@@ -77,11 +77,35 @@ func (a Answer) asks() bool {
 // If the answer begins or ends a pause, and gates share pauses, it returns when they do.
 func (t *Turn) Done(a Answer) {
 	p := t.pacer
-	if p == nil {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for _, rule := range p.rules {
+		rule.answered(p, t, a)
+	}
+	if o := p.origins[t.request.Origin]; o != nil {
+		p.pumpSoon(o, p.now())
+	}
+}
+
+// pauses is the rule that the requests of a product token pause when an origin asks for it.
+type pauses struct{}
+
+func (pauses) arrive(_ *Pacer, a *arrival) {
+	if a.origin == nil {
+		return
+	}
+	switch until := a.origin.paused(a.request.Token); {
+	case a.origin.probing(a.request.Token, a.now): // it may end at any moment
+		a.by, a.waits = ByPause, true
+	case until > a.at:
+		a.at, a.by, a.waits = until, ByPause, true
+	}
+}
+
+// observed does nothing: the request started during the pause, or after it.
+func (pauses) observed(*Pacer, *Turn) {}
+
+func (pauses) answered(p *Pacer, t *Turn, a Answer) {
 	now, longest := p.now(), p.settings.BackOff
 	asks := longest > 0 && a.asks()
 	o := p.origins[t.request.Origin]
@@ -101,7 +125,6 @@ func (t *Turn) Done(a Answer) {
 			p.shareAnswer(t, a, before)
 		}
 	}
-	p.pumpSoon(o, p.now())
 }
 
 // key returns under which name the pause of a token is.

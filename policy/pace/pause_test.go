@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-var patient = Config{MaxDelay: time.Minute, MaxWait: 10 * time.Minute, MaxQueue: 1000, BackOff: time.Minute}
+var patient = Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 10 * time.Minute, MaxQueue: 1000, BackOff: time.Minute}
 
 func busy(retryAfter string) Answer {
 	return Answer{Status: http.StatusTooManyRequests, RetryAfter: retryAfter}
@@ -170,7 +170,7 @@ func TestNoBackOff(t *testing.T) {
 // memory, and is forgotten.
 func TestAlwaysBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(Config{MaxWait: time.Second, BackOff: time.Minute})
+		s := newSchedule(Config{CrawlDelay: Obey, MaxWait: time.Second, BackOff: time.Minute})
 		for i := range 1000 {
 			s.send(t.Context(), "a", to(fmt.Sprint("token", i), 0), busy(""))
 		}

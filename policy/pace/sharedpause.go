@@ -12,11 +12,10 @@ const (
 	drift = time.Second
 )
 
-// mayStart reports whether a request that has its turn may start by the pause that the gates share. If it may
-// not, the turn is void, and the request waits for another. If the clock can't be used, this gate's own pauses
-// decide, by which the request has its turn.
-func (p *Pacer) mayStart(t *Turn) (bool, error) {
-	if t.pacer == nil || p.clock == nil {
+// admit asks the pause that the gates share. If the clock can't be used, this gate's own pauses decide, by which
+// the request has its turn.
+func (pauses) admit(p *Pacer, t *Turn) (bool, error) {
+	if p.clock == nil {
 		return true, nil
 	}
 	p.mu.Lock()

@@ -172,7 +172,7 @@ func TestSharedPauseHostile(t *testing.T) {
 			"over":            {Pause{Since: 1, Until: 2, Ends: 3, Row: -1}, 0},
 			"a negative row":  {Pause{Since: 1, Until: 2, Ends: forever, Row: -1}, 0},
 		} {
-			g := newGates(1, Config{BackOff: time.Minute})
+			g := newGates(1, Config{CrawlDelay: Obey, BackOff: time.Minute})
 			g.clock.pauses["http://shop.example:80 a"] = test.pause
 			turn, err := g.pacers[0].Wait(t.Context(), to("a", 0))
 			late, isLate := errors.AsType[*TooLate](err)

@@ -179,10 +179,7 @@ func forwardedQueries(query, afterMark string) []string {
 }
 
 // hasReadings reports whether a path has other readings but for its query.
-func hasReadings(path string) bool {
-	bare, _, _ := strings.Cut(path, "?")
-	return !ordinary(bare) && spellingsIn(bare) != (spellings{})
-}
+func hasReadings(path string) bool { return spellingsIn(path) != spellings{} }
 
 // decodePath decodes the escapes that servers do in a path, and puts
 // this in the place of backslashes. It leaves the escapes that the normal form has too, and %25, %3F and %23,

@@ -20,13 +20,6 @@ const (
 	opaque                 // another escape that ends the path or is decoded twice
 )
 
-// ordinary reports whether a path, without its query, certainly has no such place. For
-// nearly all paths this is the only test.
-func ordinary(path string) bool {
-	return strings.IndexByte(path, '%') < 0 && strings.IndexByte(path, ';') < 0 &&
-		strings.IndexByte(path, '\\') < 0 && !strings.Contains(path, "//")
-}
-
 // spellingsIn counts such places in a path or a pattern, up to its query.
 func spellingsIn(path string) (found spellings) {
 	for i := 0; i < len(path); i++ {
@@ -86,9 +79,6 @@ func encodedRune(path string) int {
 // resolve it, the others take it for a name. No legitimate request needs it.
 func HidesDotSegment(path string) bool {
 	path, _, _ = strings.Cut(path, "?")
-	if ordinary(path) {
-		return false
-	}
 	decoded := decodeSeparators.Replace(path)
 	return decoded != path && hasDotSegment("/"+decoded)
 }

@@ -17,7 +17,7 @@ import (
 
 	"robotsgate/internal/escape"
 	"robotsgate/internal/evidence"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // An archive is a bundle that is read. It may come from anyone, so nothing in it is taken at its word. It
@@ -175,7 +175,7 @@ func (a *archive) named(folder, digest string) ([]byte, error) {
 		return nil, err
 	}
 	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != digest {
-		return nil, policy.ErrChanged
+		return nil, snapshot.ErrChanged
 	}
 	return text, nil
 }
@@ -199,18 +199,18 @@ func (a *archive) Body(digest string) (string, error) {
 }
 
 // History returns the answers of an origin to requests for its robots.txt.
-func (a *archive) History(origin string) ([]policy.Answer, error) {
+func (a *archive) History(origin string) ([]snapshot.Answer, error) {
 	return a.history(origin + robotsPath), nil
 }
 
 // TDMRepHistory returns those to requests for its tdmrep.json.
-func (a *archive) TDMRepHistory(origin string) ([]policy.Answer, error) {
+func (a *archive) TDMRepHistory(origin string) ([]snapshot.Answer, error) {
 	return a.history(origin + tdmrepPath), nil
 }
 
-func (a *archive) history(url string) []policy.Answer {
+func (a *archive) history(url string) []snapshot.Answer {
 	kept := a.answers[url]
-	all := make([]policy.Answer, 0, len(kept))
+	all := make([]snapshot.Answer, 0, len(kept))
 	for i := range kept {
 		all = append(all, kept[i].stored())
 	}

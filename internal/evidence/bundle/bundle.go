@@ -9,7 +9,7 @@ package bundle
 // Where to change what.
 //
 //	what is in a bundle      write.go; its bounds: below
-//	how a bundle is checked  check.go
+//	how a bundle is checked  check.go, check_records.go
 //	what people read of it   report.html and readme.txt
 
 import (
@@ -24,7 +24,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // The members of a bundle, besides those that memberName matches.
@@ -122,7 +122,7 @@ type answer struct {
 }
 
 // answerOf returns the line of an answer to a request for a URL.
-func answerOf(url string, a *policy.Answer) answer {
+func answerOf(url string, a *snapshot.Answer) answer {
 	s := a.Snapshot
 	return answer{
 		URL: url, Time: a.From.UTC(), Fetched: s.Fetched.UTC(), Until: a.To.UTC(), Status: s.Status, SHA256: s.SHA256,
@@ -131,10 +131,10 @@ func answerOf(url string, a *policy.Answer) answer {
 }
 
 // stored is the inverse of answerOf.
-func (a *answer) stored() policy.Answer {
-	return policy.Answer{
+func (a *answer) stored() snapshot.Answer {
+	return snapshot.Answer{
 		Crawlers: a.Crawlers, Slot: a.Token, From: a.Time, To: a.Until,
-		Snapshot: &policy.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Looped: a.Looped, NoSlot: a.Others},
+		Snapshot: &snapshot.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Looped: a.Looped, NoSlot: a.Others},
 	}
 }
 

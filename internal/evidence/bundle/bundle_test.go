@@ -20,26 +20,6 @@ func check(t testing.TB, bundle []byte, o CheckOptions) *Checked {
 	return c
 }
 
-// TestRoundTrip makes a bundle of some records, and checks it.
-func TestRoundTrip(t *testing.T) {
-	k := newKept(t, 3)
-	w := k.logOf(t, 250, 3)
-	host, err := audit.ParseHostPattern("site1.example")
-	if err != nil {
-		t.Fatal(err)
-	}
-	bundle, m := k.bundle(t, w, &audit.Filter{Host: host})
-	if m.Records != 83 || m.Uncovered != 0 {
-		t.Errorf("got %d records, %d uncovered", m.Records, m.Uncovered)
-	}
-	for _, keys := range [][]string{nil, {w.signer.Key()}} {
-		c := check(t, bundle, CheckOptions{Keys: keys})
-		if !c.OK() || c.Records != 83 || c.Proven != 83 || c.Alike != 83 || c.KeyGiven != (keys != nil) || len(c.SignedBy) != 1 || c.SignedBy[0] != w.signer.Key() {
-			t.Errorf("got %+v", c)
-		}
-	}
-}
-
 // TestLogs makes one bundle of two logs: one is signed by the key of the other under a longer name, and was rotated. The
 // file with its end is read first, and the gate was killed once: what no checkpoint covers is left out.
 func TestLogs(t *testing.T) {

@@ -21,7 +21,9 @@ import (
 	"robotsgate/internal/gate"
 	"robotsgate/internal/keyfile"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -31,19 +33,19 @@ const robotsText = "User-agent: *\nDisallow: /private/\n"
 // kept is the evidence of a gate.
 type kept struct {
 	config  []byte
-	history map[string][]policy.Answer // by origin
+	history map[string][]snapshot.Answer // by origin
 	bodies  map[string]string
 }
 
 func (k *kept) Configuration(digest string) ([]byte, error) {
-	if digest != policy.Digest(string(k.config)) {
+	if digest != snapshot.Digest(string(k.config)) {
 		return nil, fs.ErrNotExist
 	}
 	return k.config, nil
 }
 
-func (k *kept) History(origin string) ([]policy.Answer, error) { return k.history[origin], nil }
-func (k *kept) TDMRepHistory(string) ([]policy.Answer, error)  { return nil, nil }
+func (k *kept) History(origin string) ([]snapshot.Answer, error) { return k.history[origin], nil }
+func (k *kept) TDMRepHistory(string) ([]snapshot.Answer, error)  { return nil, nil }
 func (k *kept) Body(digest string) (string, error) {
 	body, ok := k.bodies[digest]
 	if !ok {
@@ -67,24 +69,24 @@ func newKept(t testing.TB, sites int) *kept {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kept{config: text, history: map[string][]policy.Answer{}, bodies: map[string]string{policy.Digest(robotsText): robotsText}}
+	k := &kept{config: text, history: map[string][]snapshot.Answer{}, bodies: map[string]string{snapshot.Digest(robotsText): robotsText}}
 	for i := range sites {
 		s := answered(noon)
 		s.Fetched = noon.Add(30 * 24 * time.Hour)
-		k.history[origin(i)] = []policy.Answer{{From: noon, Snapshot: s}}
+		k.history[origin(i)] = []snapshot.Answer{{From: noon, Snapshot: s}}
 	}
 	return k
 }
 
 func origin(i int) string { return fmt.Sprintf("http://site%d.example", i) }
 
-func answered(at time.Time) *policy.Snapshot {
-	return &policy.Snapshot{Status: 200, SHA256: policy.Digest(robotsText), Fetched: at, Lifetime: -1}
+func answered(at time.Time) *snapshot.Snapshot {
+	return &snapshot.Snapshot{Status: 200, SHA256: snapshot.Digest(robotsText), Fetched: at, Lifetime: -1}
 }
 
 // record returns the line of a record of a request for a path, without its index.
 func (k *kept) record(t testing.TB, c *policy.Config, n int, origin, path string, at time.Time) []byte {
-	target, err := policy.ParseURL(origin + path)
+	target, err := canonical.ParseURL(origin + path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func (k *kept) record(t testing.TB, c *policy.Config, n int, origin, path string
 	}
 	r := audit.Record{
 		Time: at, ID: fmt.Sprintf("ID%024d", n), Crawler: c.Crawlers.Default.Name, Client: "192.0.2.7", Method: "GET", Origin: target.Origin(), Path: target.Path,
-		Config: policy.Digest(string(k.config)), Gate: "GATE", Status: 200,
+		Config: snapshot.Digest(string(k.config)), Gate: "GATE", Status: 200,
 	}
 	if !d.Allow {
 		r.Status = 403

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"robotsgate/internal/audit"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // A member is a file of a zip file.
@@ -280,10 +280,10 @@ func memberIn(names []string, folder string) string {
 
 // TestTooManyAnswers: no bundle is made that check refuses for the number of its answers.
 func TestTooManyAnswers(t *testing.T) {
-	answers := func(n int) []policy.Answer {
-		all := make([]policy.Answer, n)
+	answers := func(n int) []snapshot.Answer {
+		all := make([]snapshot.Answer, n)
 		for i := range all {
-			all[i] = policy.Answer{From: noon, Snapshot: answered(noon)}
+			all[i] = snapshot.Answer{From: noon, Snapshot: answered(noon)}
 		}
 		return all
 	}
@@ -291,12 +291,12 @@ func TestTooManyAnswers(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		sites int
-		of    func(site int) []policy.Answer
+		of    func(site int) []snapshot.Answer
 		ok    bool
 	}{
-		{"as many as are permitted about one URL", 1, func(int) []policy.Answer { return most }, true},
-		{"one more", 1, func(int) []policy.Answer { return answers(maxAnswersOf + 1) }, false},
-		{"too many in all", maxAnswerCount/maxAnswersOf + 1, func(int) []policy.Answer { return most }, false},
+		{"as many as are permitted about one URL", 1, func(int) []snapshot.Answer { return most }, true},
+		{"one more", 1, func(int) []snapshot.Answer { return answers(maxAnswersOf + 1) }, false},
+		{"too many in all", maxAnswerCount/maxAnswersOf + 1, func(int) []snapshot.Answer { return most }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			k := newKept(t, test.sites)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	_ "embed"
 	"html/template"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -79,64 +78,6 @@ type row struct {
 	digest  string
 }
 
-// A version is a file that decided.
-type version struct {
-	Number   int
-	Digest   string
-	Requests int
-	Lines    []fileLine
-	Total    int // lines of the file
-	Gone     bool
-	InForce  []inForce
-	More     int // times in force that are left out
-	TDMRep   bool
-	used     map[int]*lineUse
-	urls     map[string]bool
-}
-
-// URL returns where the file was, in the first place.
-func (v *version) URL() string {
-	if len(v.InForce) > 0 {
-		return v.InForce[0].URL
-	}
-	return ""
-}
-
-// OtherURLs returns at how many other places it was.
-func (v *version) OtherURLs() int { return max(0, len(v.urls)-1) }
-
-// A fileLine is a line of a file, or a gap in place of lines that are left out.
-type fileLine struct {
-	Number int
-	Text   string
-	Gap    bool
-	Use    *lineUse
-}
-
-// A lineUse counts the requests about which a line has decided.
-type lineUse struct {
-	Rule                       string
-	Allowed, Refused, Reported int
-}
-
-// Count returns the number of requests.
-func (u *lineUse) Count() int { return u.Allowed + u.Refused + u.Reported }
-
-// A ruleRow is a line of a file that decided.
-type ruleRow struct {
-	*lineUse
-	URL       string
-	OtherURLs int
-	Line      int
-	Link      string
-}
-
-// An inForce is an answer of an origin.
-type inForce struct {
-	answer
-	Clients string
-}
-
 // A reason is why requests were allowed or refused.
 type reason struct {
 	audit.Named
@@ -169,53 +110,6 @@ func (p *report) record(r *audit.Record, number int) {
 	if len(p.Rows) < maxRows {
 		p.Rows = append(p.Rows, line)
 	}
-}
-
-// use counts the line that decided.
-func (p *report) use(r *audit.Record, o string) {
-	if r.TDMRep != "" {
-		v := p.version(r.TDMRep)
-		v.TDMRep = true
-		v.Requests++
-	}
-	if r.Robots == nil || r.Robots.SHA256 == "" {
-		return
-	}
-	v := p.version(r.Robots.SHA256)
-	v.Requests++
-	line, rule := r.Line, r.Rule
-	if by := r.Reserved; by != nil && by.Line > 0 {
-		line, rule = by.Line, by.Use+"="+by.Value
-	}
-	if line <= 0 {
-		return
-	}
-	u := v.used[line]
-	if u == nil {
-		if p.lines == maxUsed {
-			return
-		}
-		p.lines++
-		u = &lineUse{Rule: rule}
-		v.used[line] = u
-	}
-	switch o {
-	case allowed:
-		u.Allowed++
-	case reported:
-		u.Reported++
-	default:
-		u.Refused++
-	}
-}
-
-func (p *report) version(digest string) *version {
-	v := p.versions[digest]
-	if v == nil {
-		v = &version{Digest: digest, used: map[int]*lineUse{}, urls: map[string]bool{}}
-		p.versions[digest] = v
-	}
-	return v
 }
 
 // The outcomes of requests.
@@ -318,71 +212,6 @@ func (p *report) finish(u *used, m *Made, o *Options) error {
 		p.link(&p.Rows[i])
 	}
 	return nil
-}
-
-// pickVersions chooses the versions that the report shows: those with the most requests.
-func (p *report) pickVersions() {
-	p.VersionCount = len(p.versions)
-	p.Versions = slices.SortedFunc(maps.Values(p.versions), func(a, b *version) int {
-		return cmp.Or(b.Requests-a.Requests, strings.Compare(a.Digest, b.Digest))
-	})
-	for _, v := range p.Versions[min(maxVersions, len(p.Versions)):] {
-		delete(p.versions, v.Digest)
-	}
-	p.Versions = p.Versions[:min(maxVersions, len(p.Versions))]
-}
-
-// answer takes an answer of an origin.
-func (p *report) answer(a answer) error {
-	in := inForce{a, "all clients"}
-	if a.Crawlers {
-		in.Clients = "crawlers"
-	}
-	if a.Token != "" {
-		in.Clients = a.Token
-	}
-	v := p.versions[a.SHA256]
-	if v != nil {
-		v.urls[a.URL] = true
-	}
-	switch {
-	case a.SHA256 == "":
-		if p.OtherCount++; len(p.Others) < maxOthers {
-			p.Others = append(p.Others, in)
-		}
-	case v == nil:
-	case len(v.InForce) < maxInForce:
-		v.InForce = append(v.InForce, in)
-	default:
-		v.More++
-	}
-	return nil
-}
-
-// pickRules lists the lines with the most requests.
-func (p *report) pickRules() {
-	for _, v := range p.Versions {
-		p.RuleCount += len(v.used)
-		for line, u := range v.used {
-			p.Rules = append(p.Rules, ruleRow{u, v.URL(), v.OtherURLs(), line, v.link(line)})
-		}
-	}
-	slices.SortFunc(p.Rules, func(a, b ruleRow) int {
-		return cmp.Or(b.Count()-a.Count(), strings.Compare(a.URL, b.URL), a.Line-b.Line)
-	})
-	p.Rules = p.Rules[:min(maxRuleRows, len(p.Rules))]
-}
-
-func (p *report) link(r *row) {
-	v := p.versions[r.digest]
-	if v == nil || r.Reason == policy.ByOverride { // no line of the site decided
-		return
-	}
-	line := r.Line
-	if by := r.Reserved; by != nil && by.Line > 0 {
-		line = by.Line
-	}
-	r.Link = v.link(line)
 }
 
 // Alike returns the number of records that were decided again as they were recorded.

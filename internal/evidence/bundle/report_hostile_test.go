@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html"
 
 	"robotsgate/internal/audit"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // hostileTexts end each context that a text of the report can be in.
@@ -60,8 +60,8 @@ func TestReportHostile(t *testing.T) {
 		k := newKept(t, 1)
 		line := strings.NewReplacer("\r", "", "\n", "", "\x00", "").Replace(text) // they end a line, or make the file a binary one
 		body := robotsText + "Disallow: /" + line + "\nUser-agent: " + line + "\n# " + line + "\n"
-		k.bodies[policy.Digest(robotsText)] = body
-		k.history[origin(0)+text] = []policy.Answer{{From: noon, Slot: text, Snapshot: answered(noon)}}
+		k.bodies[snapshot.Digest(robotsText)] = body
+		k.history[origin(0)+text] = []snapshot.Answer{{From: noon, Slot: text, Snapshot: answered(noon)}}
 		c, err := parse(k.config)
 		if err != nil {
 			t.Fatal(err)

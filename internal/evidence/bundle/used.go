@@ -8,7 +8,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/replay"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
 // used notes what of the evidence the decisions about some records need, as these are decided again.
@@ -84,7 +84,7 @@ func (u *used) answers(each func(answer) error) error {
 		j := u.origins[origin]
 		for _, file := range []struct {
 			path    string
-			history func(string) ([]policy.Answer, error)
+			history func(string) ([]snapshot.Answer, error)
 		}{{robotsPath, u.History}, {tdmrepPath, u.TDMRepHistory}} {
 			all, err := file.history(origin)
 			if err != nil {
@@ -128,16 +128,16 @@ func first[T any](s Several, of func(replay.Evidence) (T, error)) (v T, err erro
 }
 
 // History returns the answers that any of them has, the oldest first.
-func (s Several) History(origin string) ([]policy.Answer, error) {
-	return merged(s, func(e replay.Evidence) ([]policy.Answer, error) { return e.History(origin) })
+func (s Several) History(origin string) ([]snapshot.Answer, error) {
+	return merged(s, func(e replay.Evidence) ([]snapshot.Answer, error) { return e.History(origin) })
 }
 
 // TDMRepHistory returns those about tdmrep.json.
-func (s Several) TDMRepHistory(origin string) ([]policy.Answer, error) {
-	return merged(s, func(e replay.Evidence) ([]policy.Answer, error) { return e.TDMRepHistory(origin) })
+func (s Several) TDMRepHistory(origin string) ([]snapshot.Answer, error) {
+	return merged(s, func(e replay.Evidence) ([]snapshot.Answer, error) { return e.TDMRepHistory(origin) })
 }
 
-func merged(s Several, of func(replay.Evidence) ([]policy.Answer, error)) (all []policy.Answer, err error) {
+func merged(s Several, of func(replay.Evidence) ([]snapshot.Answer, error)) (all []snapshot.Answer, err error) {
 	for _, e := range s {
 		some, err := of(e)
 		if err != nil {
@@ -145,6 +145,6 @@ func merged(s Several, of func(replay.Evidence) ([]policy.Answer, error)) (all [
 		}
 		all = append(all, some...)
 	}
-	slices.SortStableFunc(all, func(a, b policy.Answer) int { return a.From.Compare(b.From) })
+	slices.SortStableFunc(all, func(a, b snapshot.Answer) int { return a.From.Compare(b.From) })
 	return all, nil
 }

@@ -1,41 +1,71 @@
--- KEYS: the clock of an origin. ARGV, all in microseconds: interval, since (or -1), longest (or -1),
--- memory, returned (or 0). Returns wait and start.
+-- KEYS: the starts with one key. ARGV, as in a pace.Reservation, times in microseconds: interval, starts, step,
+-- own, since (or -1), longest (or -1), memory, returned (or 0). Returns wait, start, and how many are left.
 --
--- The clock is a list of starts, the latest first, so that a start that is given back leaves the
--- start before it. A 0 at the end says that there was none before; the list is cut after 8.
-local interval, since, longest, memory = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+-- It does what Starts.Reserve of policy/pace does. The value is a list of times, the latest first. "TIME:N" are N
+-- starts that are counted together. A 0 at the end says that there was no start before.
+local interval, most, step, own = tonumber(ARGV[1]), math.max(tonumber(ARGV[2]), 1), tonumber(ARGV[3]), tonumber(ARGV[4])
+local since, longest, memory = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local now = now()
 
-local starts = {}
-local clock = write('GET', KEYS[1])
-for start in string.gmatch(clock and #clock <= 256 and clock or '', '[^ ]+') do
-  starts[#starts + 1] = integer(start) or math.huge
-end
--- A clock that is not a list of numbers, or more than a day in the future, counts as none.
-for i, start in ipairs(starts) do
-  if start > now + 86400000000 then starts = {} break end
-end
-if #starts == 0 or starts[1] == 0 then starts = {0} end
-
-local function store()
-  if starts[1] == 0 then
-    redis.call('DEL', KEYS[1])
-    return
+local all = {}
+local value = write('GET', KEYS[1])
+for text in string.gmatch(value and #value <= 2048 and value or '', '[^ ]+') do
+  local last, n = integer(text), 1
+  if not last then
+    last, n = string.match(text, '^(%d+):(%d+)$')
+    last, n = integer(last), integer(n)
   end
-  local texts = {}
-  for i = 1, math.min(#starts, 8) do texts[i] = decimal(starts[i]) end
-  local ttl = math.ceil((memory + math.max(starts[1] - now, 0)) / 1000) + 1000
+  all[#all + 1] = {last = last and n and last or math.huge, n = n}
+end
+-- A list with something else, or with a start that is more than a day in the future, counts as none.
+for _, s in ipairs(all) do
+  if s.last > now + 86400000000 then all = {} break end
+end
+if #all == 0 or all[1].last == 0 then all = {{last = 0, n = 0}} end
+
+-- within returns how many starts are in the interval; that of single starts does not matter.
+local function within()
+  if step == 0 then return 0 end
+  local n = 0
+  for _, s in ipairs(all) do
+    if s.last > 0 and s.last > now - interval then n = n + s.n end
+  end
+  return n
+end
+
+for i, s in ipairs(all) do
+  -- The last of a list that was cut stays, since the start before it is not known.
+  if s.last > 0 and decimal(s.last) == ARGV[8] and i < #all then table.remove(all, i) break end
+end
+if since >= 0 and now - since > all[1].last then table.insert(all, 1, {last = now - since, n = 1}) end
+local missing = own - within()
+if step > 0 and missing > 0 then table.insert(all, 1, {last = now, n = missing}) end
+
+local start, sum = now, 0
+for _, s in ipairs(all) do
+  sum = sum + s.n
+  if sum >= most and s.last > 0 then start = math.max(now, s.last + interval) break end
+end
+local wait = start - now
+if wait > longest then
+  start = 0
+elseif step > 0 and all[1].last > 0 and math.floor(start / step) == math.floor(all[1].last / step) then
+  all[1] = {last = start, n = all[1].n + 1}
+else
+  table.insert(all, 1, {last = start, n = 1})
+end
+local left = step > 0 and math.max(most - within(), 0) or 0
+
+local texts = {}
+for _, s in ipairs(all) do
+  if #texts < (step > 0 and 66 or 8) and (step == 0 or s.last > 0 and s.last + interval > now) then
+    texts[#texts + 1] = decimal(s.last) .. (s.n > 1 and ':' .. decimal(s.n) or '')
+  end
+end
+if #texts == 0 or texts[1] == '0' then
+  redis.call('DEL', KEYS[1])
+else
+  local ttl = math.ceil((memory + math.max(all[1].last - now, 0)) / 1000) + 1000
   redis.call('SET', KEYS[1], table.concat(texts, ' '), 'PX', decimal(ttl))
 end
-
-for i, start in ipairs(starts) do
-  -- The last of a list that was cut stays, since the start before it is not known.
-  if start > 0 and decimal(start) == ARGV[5] and i < #starts then table.remove(starts, i) break end
-end
-if since >= 0 and now - since > starts[1] then table.insert(starts, 1, now - since) end
-local start = now
-if starts[1] > 0 then start = math.max(now, starts[1] + interval) end
-local wait = start - now
-if wait <= longest then table.insert(starts, 1, start) else start = 0 end
-store()
-return {decimal(wait), decimal(start)}
+return {decimal(wait), decimal(start), decimal(left)}

@@ -12,23 +12,24 @@ import (
 	"robotsgate/internal/history"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 )
 
 // A changeRow is a change of the rules, or of the tdmrep.json, in force.
 type changeRow struct {
 	Time time.Time `json:"time"`
 	clients
-	Was       string        `json:"was"` // SHA-256; empty where there was no file
-	Is        string        `json:"is"`
-	WasState  policy.State  `json:"was_state,omitempty"` // of rules: stateRules, unavailable or unreachable
-	IsState   policy.State  `json:"is_state,omitempty"`
-	Diff      []string      `json:"diff"`                // of two files
-	DiffMore  int           `json:"diff_more,omitempty"` // lines that are left out
-	Decisions []decisionRow `json:"decisions,omitzero"`  // nil: of a tdmrep.json, which decides nothing
-	More      int           `json:"decisions_more,omitempty"`
-	Usage     []decisionRow `json:"usage"` // what is stated about the use of content
-	UsageMore int           `json:"usage_more,omitempty"`
-	Gone      string        `json:"gone,omitempty"` // why there is nothing to compare
+	Was       string         `json:"was"` // SHA-256; empty where there was no file
+	Is        string         `json:"is"`
+	WasState  snapshot.State `json:"was_state,omitempty"` // of rules: stateRules, unavailable or unreachable
+	IsState   snapshot.State `json:"is_state,omitempty"`
+	Diff      []string       `json:"diff"`                // of two files
+	DiffMore  int            `json:"diff_more,omitempty"` // lines that are left out
+	Decisions []decisionRow  `json:"decisions,omitzero"`  // nil: of a tdmrep.json, which decides nothing
+	More      int            `json:"decisions_more,omitempty"`
+	Usage     []decisionRow  `json:"usage"` // what is stated about the use of content
+	UsageMore int            `json:"usage_more,omitempty"`
+	Gone      string         `json:"gone,omitempty"` // why there is nothing to compare
 
 	WasWords string `json:"-"` // the phases before and after, for people
 	IsWords  string `json:"-"`
@@ -49,7 +50,7 @@ const maxChanged = 100
 func (p *originHistory) changes(paths []string) []changeRow {
 	all := []changeRow{}
 	for _, crawlers := range []bool{false, true} {
-		answers := slices.DeleteFunc(slices.Clone(p.answers), func(a policy.Answer) bool { return a.Crawlers != crawlers })
+		answers := slices.DeleteFunc(slices.Clone(p.answers), func(a snapshot.Answer) bool { return a.Crawlers != crawlers })
 		reported := map[[2]phase]bool{} // changes that hold for all crawlers
 		for _, slot := range p.bound(answers) {
 			phases := phasesOf(answers, slot, &p.rules, time.Now())
@@ -71,12 +72,12 @@ func (p *originHistory) changes(paths []string) []changeRow {
 
 // bound returns the slots of the crawlers that answers have bound, as far as they are asked for.
 // The first is "", for all.
-func (p *originHistory) bound(answers []policy.Answer) []string {
+func (p *originHistory) bound(answers []snapshot.Answer) []string {
 	tokens, asked := p.asked()
 	all := []string{""}
 	for _, a := range answers {
-		_, token, _ := policy.SplitSlot(a.Slot)
-		mine := !asked || token == policy.NoSlot || token == policy.TokenKey(tokens)
+		_, token, _ := snapshot.SplitSlot(a.Slot)
+		mine := !asked || token == snapshot.NoSlot || token == snapshot.TokenKey(tokens)
 		if mine && !slices.Contains(all, a.Slot) {
 			all = append(all, a.Slot)
 		}
@@ -133,7 +134,7 @@ func (c *changeRow) restated(all []history.Restatement) {
 func (p *originHistory) rulesOf(v phase) (string, error) {
 	switch {
 	case v.sha256 != "":
-		return p.reader.Body(v.sha256)
+		return p.archive.Body(v.sha256)
 	case v.allow:
 		return "", nil
 	}
@@ -158,14 +159,14 @@ func (p *originHistory) crawlers(of clients, was, is *robotstxt.File) (all [][]s
 		if of.Crawler != "" && of.Crawler != c.Name {
 			continue
 		}
-		if len(c.Tokens) > 0 && (token == "" || token == policy.NoSlot || token == policy.TokenKey(c.Tokens)) {
+		if len(c.Tokens) > 0 && (token == "" || token == snapshot.NoSlot || token == snapshot.TokenKey(c.Tokens)) {
 			all = append(all, c.Tokens)
 		}
 	}
 	switch {
 	case token == "" && !p.anyToken(), token != "" && len(all) > 0:
 		return all
-	case token == policy.NoSlot || token == policy.TokenKey(nil):
+	case token == snapshot.NoSlot || token == snapshot.TokenKey(nil):
 		return [][]string{nil}
 	case token != "":
 		return [][]string{{token}}
@@ -176,7 +177,7 @@ func (p *originHistory) crawlers(of clients, was, is *robotstxt.File) (all [][]s
 		if name != "" {
 			tokens = []string{name}
 		}
-		same := func(k []string) bool { return policy.TokenKey(k) == policy.TokenKey(tokens) }
+		same := func(k []string) bool { return snapshot.TokenKey(k) == snapshot.TokenKey(tokens) }
 		if !slices.ContainsFunc(all, same) {
 			all = append(all, tokens)
 		}

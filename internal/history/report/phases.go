@@ -7,27 +7,27 @@ import (
 	"time"
 
 	"robotsgate/internal/history"
-	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 )
 
 // A phase is a period in which the same rules were in force.
 type phase struct {
 	at     time.Time
-	state  policy.State // or stateRules
-	from   time.Time    // of the answer that is in force
+	state  snapshot.State // or stateRules
+	from   time.Time      // of the answer that is in force
 	status int
 	sha256 string // rules
 	allow  bool   // without rules: everything; else nothing
 }
 
 // stateRules is the state of an answer that has rules, which may be fresh or stale.
-const stateRules policy.State = "rules"
+const stateRules snapshot.State = "rules"
 
 // phasesOf returns the phases for the crawler with a slot, "" for crawlers to which no answer
 // is bound, the oldest first.
-func phasesOf(answers []policy.Answer, slot string, rules *policy.Robots, now time.Time) (all []phase) {
-	answers = slices.DeleteFunc(slices.Clone(answers), func(a policy.Answer) bool { return a.Slot != "" && a.Slot != slot })
+func phasesOf(answers []snapshot.Answer, slot string, rules *snapshot.Settings, now time.Time) (all []phase) {
+	answers = slices.DeleteFunc(slices.Clone(answers), func(a snapshot.Answer) bool { return a.Slot != "" && a.Slot != slot })
 	var times []time.Time // at which other rules may come into force
 	for _, a := range answers {
 		copied := a.Snapshot.Fetched
@@ -47,8 +47,8 @@ func phasesOf(answers []policy.Answer, slot string, rules *policy.Robots, now ti
 
 // phaseAt returns the rules in force at a time, by answers to all clients and to one crawler.
 // It is not ok if there is no answer of that time.
-func phaseAt(answers []policy.Answer, rules *policy.Robots, at time.Time) (v phase, ok bool) {
-	var last, good, own, ownGood *policy.Answer // to all or to the crawler, without and with rules
+func phaseAt(answers []snapshot.Answer, rules *snapshot.Settings, at time.Time) (v phase, ok bool) {
+	var last, good, own, ownGood *snapshot.Answer // to all or to the crawler, without and with rules
 	for i := range answers {
 		a := &answers[i]
 		switch hasRules := a.Snapshot.SHA256 != ""; {
@@ -73,13 +73,13 @@ func phaseAt(answers []policy.Answer, rules *policy.Robots, at time.Time) (v pha
 	if answer == nil {
 		return phase{}, false
 	}
-	var copied *policy.Snapshot
+	var copied *snapshot.Snapshot
 	if good != nil {
 		copied = good.Snapshot
 	}
 	st := rules.ResolveAt(answer.Snapshot, copied, at)
 	v = phase{at: at, state: st.State, from: answer.From, status: st.Snapshot.Status, allow: st.Allow}
-	if st.State == policy.Fresh || st.State == policy.Stale {
+	if st.State == snapshot.Fresh || st.State == snapshot.Stale {
 		v.state, v.sha256 = stateRules, st.Snapshot.SHA256
 		if st.Snapshot == copied {
 			v.from = good.From
@@ -98,7 +98,7 @@ func (v phase) String() string {
 		return v.sha256
 	}
 	what, all := "no robots.txt", "denied"
-	if v.state == policy.Unreachable {
+	if v.state == snapshot.Unreachable {
 		what = "unreachable"
 	}
 	if v.status != 0 {
@@ -115,9 +115,9 @@ func (v phase) decides(d robotstxt.Verdict) string {
 	switch {
 	case v.sha256 != "":
 		return history.Words(d)
-	case v.state == policy.Unreachable && v.allow:
+	case v.state == snapshot.Unreachable && v.allow:
 		return "allow (unreachable)"
-	case v.state == policy.Unreachable:
+	case v.state == snapshot.Unreachable:
 		return "deny (unreachable)"
 	}
 	return "allow (no robots.txt)"

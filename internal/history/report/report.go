@@ -16,8 +16,8 @@ import (
 	"robotsgate/internal/datadir"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/store"
-	"robotsgate/policy"
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/snapshot"
 )
 
 // Options are those of the command.
@@ -38,13 +38,13 @@ func Print(s console.Streams, c *gate.Config, h Options) error {
 	if err != nil {
 		return err
 	}
-	reader, dir, err := datadir.Snapshots(c, h.Config)
+	archive, dir, err := datadir.Snapshots(c, h.Config)
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
-	host, _ := policy.SplitPort(target.Host)
-	kept, err := reader.HostOrigins(host)
+	defer archive.Close()
+	host, _ := canonical.SplitPort(target.Host)
+	kept, err := archive.HostOrigins(host)
 	if err != nil {
 		return err
 	}
@@ -56,15 +56,15 @@ func Print(s console.Streams, c *gate.Config, h Options) error {
 		if !h.names(target, origin) {
 			continue
 		}
-		answers, err := reader.History(origin)
+		answers, err := archive.History(origin)
 		if err != nil {
 			return err
 		}
-		tdmrep, err := reader.TDMRepHistory(origin)
+		tdmrep, err := archive.TDMRepHistory(origin)
 		if err != nil {
 			return err
 		}
-		p := &originHistory{Options: &h, origin: origin, answers: answers, tdmrep: tdmrep, reader: reader, config: c, rules: c.Robots.Robots}
+		p := &originHistory{Options: &h, origin: origin, answers: answers, tdmrep: tdmrep, archive: archive, config: c, rules: c.Robots.Settings}
 		if found && !h.JSON {
 			fmt.Fprintln(s.Out)
 		}
@@ -83,12 +83,12 @@ func Print(s console.Streams, c *gate.Config, h Options) error {
 }
 
 // target parses the argument ORIGIN.
-func (h *Options) target() (policy.Target, error) {
+func (h *Options) target() (canonical.Target, error) {
 	url := h.Origin
 	if !strings.Contains(url, "://") {
 		url = "https://" + url
 	}
-	t, err := policy.ParseURL(url)
+	t, err := canonical.ParseURL(url)
 	if err != nil {
 		return t, fmt.Errorf("ORIGIN: %w", err)
 	}
@@ -97,9 +97,9 @@ func (h *Options) target() (policy.Target, error) {
 
 // names reports whether the argument, with the target t, names an origin of its host: without a
 // scheme it means both, and without a scheme and port all ports.
-func (h *Options) names(t policy.Target, origin string) bool {
+func (h *Options) names(t canonical.Target, origin string) bool {
 	authority, _, _ := strings.Cut(h.Origin, "/")
-	_, port := policy.SplitPort(authority)
+	_, port := canonical.SplitPort(authority)
 	switch {
 	case strings.Contains(h.Origin, "://"):
 		return origin == t.Origin()
@@ -107,7 +107,7 @@ func (h *Options) names(t policy.Target, origin string) bool {
 		return true
 	}
 	scheme, _, _ := strings.Cut(origin, "://")
-	same, err := policy.ParseURL(scheme + "://" + authority)
+	same, err := canonical.ParseURL(scheme + "://" + authority)
 	return err == nil && origin == same.Origin()
 }
 
@@ -115,11 +115,11 @@ func (h *Options) names(t policy.Target, origin string) bool {
 type originHistory struct {
 	*Options
 	origin  string
-	answers []policy.Answer
-	tdmrep  []policy.Answer // to requests for tdmrep.json
-	reader  *store.Reader
+	answers []snapshot.Answer
+	tdmrep  []snapshot.Answer // to requests for tdmrep.json
+	archive snapshot.Archive
 	config  *gate.Config
-	rules   policy.Robots
+	rules   snapshot.Settings
 }
 
 // An answerRow is an answer in the output.
@@ -127,12 +127,12 @@ type answerRow struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to,omitzero"`
 	clients
-	State  policy.State `json:"state"` // stateRules, stateFile, unavailable or unreachable
-	Status int          `json:"status,omitempty"`
-	Bytes  *int         `json:"bytes,omitempty"`
-	SHA256 string       `json:"sha256,omitempty"`
-	Error  string       `json:"error,omitempty"`
-	By     string       `json:"by,omitempty"` // the gate of the fleet that fetched it; empty: this one
+	State  snapshot.State `json:"state"` // stateRules, stateFile, unavailable or unreachable
+	Status int            `json:"status,omitempty"`
+	Bytes  *int           `json:"bytes,omitempty"`
+	SHA256 string         `json:"sha256,omitempty"`
+	Error  string         `json:"error,omitempty"`
+	By     string         `json:"by,omitempty"` // the gate of the fleet that fetched it; empty: this one
 }
 
 // clients are those for which an answer decided.
@@ -143,7 +143,7 @@ type clients struct {
 }
 
 func clientsOf(crawlers bool, slot string) clients {
-	name, token, _ := policy.SplitSlot(slot)
+	name, token, _ := snapshot.SplitSlot(slot)
 	return clients{crawlers, name, token}
 }
 
@@ -160,7 +160,7 @@ func (c clients) String() string {
 	return fmt.Sprintf("crawlers: %s (%s)", name, token)
 }
 
-func (p *originHistory) row(a policy.Answer, rules *policy.Robots) answerRow {
+func (p *originHistory) row(a snapshot.Answer, rules *snapshot.Settings) answerRow {
 	s := a.Snapshot
 	r := answerRow{From: a.From.UTC(), To: a.To.UTC(), clients: clientsOf(a.Crawlers, a.Slot), State: rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error, By: s.By}
 	if s.Looped {
@@ -170,7 +170,7 @@ func (p *originHistory) row(a policy.Answer, rules *policy.Robots) answerRow {
 		return r
 	}
 	r.State = stateRules
-	body, err := p.reader.Body(s.SHA256)
+	body, err := p.archive.Body(s.SHA256)
 	switch {
 	case err == nil:
 		r.Bytes = new(len(body))

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"robotsgate/internal/history"
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
 // stateFile is the state of an answer that has a tdmrep.json.
-const stateFile policy.State = "file"
+const stateFile snapshot.State = "file"
 
 // tdmrepRows returns the answers to requests for tdmrep.json, nil if there are none.
 func (p *originHistory) tdmrepRows() (rows []answerRow) {
@@ -22,7 +22,7 @@ func (p *originHistory) tdmrepRows() (rows []answerRow) {
 			r.State = stateFile
 		}
 		if r.Bytes != nil {
-			if body, err := p.reader.Body(r.SHA256); err == nil {
+			if body, err := p.archive.Body(r.SHA256); err == nil {
 				if _, err := usage.ParseTDMRep([]byte(body)); err != nil {
 					r.Error = err.Error() + ", so it states nothing"
 				}
@@ -37,7 +37,7 @@ func (p *originHistory) tdmrepRows() (rows []answerRow) {
 // configured crawlers.
 func (p *originHistory) tdmrepChanges(paths []string) (all []changeRow) {
 	for _, crawlers := range []bool{false, true} {
-		answers := slices.DeleteFunc(slices.Clone(p.tdmrep), func(a policy.Answer) bool { return a.Crawlers != crawlers })
+		answers := slices.DeleteFunc(slices.Clone(p.tdmrep), func(a snapshot.Answer) bool { return a.Crawlers != crawlers })
 		slots := []string{""}
 		for _, a := range answers {
 			if !slices.Contains(slots, a.Slot) {
@@ -78,5 +78,5 @@ func (p *originHistory) tdmrepOf(v phase) (string, error) {
 	if v.sha256 == "" {
 		return "", nil
 	}
-	return p.reader.Body(v.sha256)
+	return p.archive.Body(v.sha256)
 }

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
-// TestArchive checks the promises of policy.Archive. Open returns an empty store with room for at least a megabyte, and
+// TestArchive checks the promises of snapshot.Archive. Open returns an empty store with room for at least a megabyte, and
 // the archive of what it is given. Both are used until the end of the test.
-func TestArchive(t *testing.T, open func(t *testing.T) (policy.Store, policy.Archive)) {
-	for name, test := range map[string]func(*testing.T, policy.Store, policy.Archive){
+func TestArchive(t *testing.T, open func(t *testing.T) (snapshot.Store, snapshot.Archive)) {
+	for name, test := range map[string]func(*testing.T, snapshot.Store, snapshot.Archive){
 		"answers":      testAnswers,
 		"clock":        testClockSetBack,
 		"no slot":      testNoSlot,
@@ -37,26 +37,26 @@ var began = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 func hour(n int) time.Time { return began.Add(time.Duration(n) * time.Hour) }
 
 // fetched returns the record of an origin that has answered with a body.
-func fetched(at time.Time, body string) policy.Record {
-	s := &policy.Snapshot{Status: 200, Fetched: at, SHA256: policy.Digest(body)}
-	return policy.Record{Good: s, Last: s, Body: []byte(body)}
+func fetched(at time.Time, body string) snapshot.Record {
+	s := &snapshot.Snapshot{Status: 200, Fetched: at, SHA256: snapshot.Digest(body)}
+	return snapshot.Record{Good: s, Last: s, Body: []byte(body)}
 }
 
 // failing returns rec after its origin has failed. The text of the error is another one each time.
-func failing(rec policy.Record, at time.Time, status int) policy.Record {
-	rec.Last = &policy.Snapshot{Status: status, Error: fmt.Sprint("at ", at), Fetched: at}
+func failing(rec snapshot.Record, at time.Time, status int) snapshot.Record {
+	rec.Last = &snapshot.Snapshot{Status: status, Error: fmt.Sprint("at ", at), Fetched: at}
 	return rec
 }
 
 // binding returns rec with an answer to one crawler only.
-func binding(rec policy.Record, at time.Time, status int) policy.Record {
-	rec.Bound = map[string]*policy.Snapshot{"/bot": {Status: status, Fetched: at}}
+func binding(rec snapshot.Record, at time.Time, status int) snapshot.Record {
+	rec.Bound = map[string]*snapshot.Snapshot{"/bot": {Status: status, Fetched: at}}
 	return rec
 }
 
 // brief returns a line for each answer: its beginning and its end in hours after began, its body or status, and
 // the hour of the last fetch.
-func brief(t *testing.T, a policy.Archive, answers []policy.Answer, err error) (lines []string) {
+func brief(t *testing.T, a snapshot.Archive, answers []snapshot.Answer, err error) (lines []string) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func brief(t *testing.T, a policy.Archive, answers []policy.Answer, err error) (
 	return lines
 }
 
-func checkHistory(t *testing.T, a policy.Archive, origin string, want ...string) {
+func checkHistory(t *testing.T, a snapshot.Archive, origin string, want ...string) {
 	t.Helper()
 	answers, err := a.History(origin)
 	if got := brief(t, a, answers, err); !slices.Equal(got, want) {
@@ -95,11 +95,11 @@ func checkHistory(t *testing.T, a policy.Archive, origin string, want ...string)
 
 // testAnswers: the history has every answer with the time at which it was in force. A confirmation is no other answer,
 // nor is the same failure. An answer to one crawler is beside those for all.
-func testAnswers(t *testing.T, s policy.Store, a policy.Archive) {
+func testAnswers(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
 	one, two := fetched(hour(0), "one"), fetched(hour(10), "two")
-	confirmed := func(n int) policy.Record { return fetched(hour(n), "one") }
-	for n, rec := range []policy.Record{
+	confirmed := func(n int) snapshot.Record { return fetched(hour(n), "one") }
+	for n, rec := range []snapshot.Record{
 		one,
 		confirmed(1),
 		binding(confirmed(1), hour(2), 403),
@@ -116,7 +116,7 @@ func testAnswers(t *testing.T, s policy.Store, a policy.Archive) {
 		failing(binding(fetched(hour(11), "one"), hour(13), 401), hour(14), 503), // two fetches before a save
 	} {
 		other := fetched(hour(n), fmt.Sprint("other ", n))
-		save(t, s, map[string]policy.Record{origin: rec, origin + ".com": other, "https://a": other})
+		save(t, s, map[string]snapshot.Record{origin: rec, origin + ".com": other, "https://a": other})
 	}
 	checkHistory(t, a, origin,
 		"0-10 one, last at 7",
@@ -136,10 +136,10 @@ func testAnswers(t *testing.T, s policy.Store, a policy.Archive) {
 }
 
 // testClockSetBack: no answer ends before it begins, and none is lost.
-func testClockSetBack(t *testing.T, s policy.Store, a policy.Archive) {
+func testClockSetBack(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
 	for i, n := range []int{5, 4, 5, 5, 5} {
-		save(t, s, map[string]policy.Record{origin: fetched(hour(n), fmt.Sprint(i))})
+		save(t, s, map[string]snapshot.Record{origin: fetched(hour(n), fmt.Sprint(i))})
 	}
 	answers, err := a.History(origin)
 	if err != nil || len(answers) != 5 {
@@ -153,12 +153,12 @@ func testClockSetBack(t *testing.T, s policy.Store, a policy.Archive) {
 }
 
 // testNoSlot: the answer for crawlers without a slot differs from one with the same status.
-func testNoSlot(t *testing.T, s policy.Store, a policy.Archive) {
+func testNoSlot(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
 	for n, shared := range []bool{false, true} {
-		rec := binding(policy.Record{}, hour(n), 403)
+		rec := binding(snapshot.Record{}, hour(n), 403)
 		rec.Bound["/bot"].NoSlot = shared
-		save(t, s, map[string]policy.Record{origin: rec})
+		save(t, s, map[string]snapshot.Record{origin: rec})
 	}
 	if all, err := a.History(origin); err != nil || len(all) != 2 || all[0].Snapshot.NoSlot || !all[1].Snapshot.NoSlot {
 		t.Errorf("got %+v, %v", all, err)
@@ -167,11 +167,11 @@ func testNoSlot(t *testing.T, s policy.Store, a policy.Archive) {
 
 // testScopes: the history has the answers for configured crawlers and for other clients. That of the tdmrep.json is
 // a history of its own.
-func testScopes(t *testing.T, s policy.Store, a policy.Archive) {
+func testScopes(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
 	for n, word := range []string{"old", "new"} {
-		records := map[string]policy.Record{}
-		for i, scope := range []policy.Scope{
+		records := map[string]snapshot.Record{}
+		for i, scope := range []snapshot.Scope{
 			{Origin: origin}, {Origin: origin, Crawlers: true}, {Origin: origin, TDMRep: true}, {Origin: origin, TDMRep: true, Crawlers: true},
 		} {
 			records[scope.Key()] = fetched(hour(4*n+i), fmt.Sprint(word, " ", i))
@@ -190,20 +190,20 @@ func testScopes(t *testing.T, s policy.Store, a policy.Archive) {
 
 // testCopies: the copies that bind one crawler are in the history of their origin, with its slot, also after
 // they have been forgotten.
-func testCopies(t *testing.T, s policy.Store, a policy.Archive) {
-	scope := policy.Scope{Origin: "https://a.example", Crawlers: true}
+func testCopies(t *testing.T, s snapshot.Store, a snapshot.Archive) {
+	scope := snapshot.Scope{Origin: "https://a.example", Crawlers: true}
 	key := scope.Key()
 	scope.Slot = "/bot"
 	copyKey := scope.Key()
-	other := policy.Scope{Origin: "https://a.example.com", Crawlers: true, Slot: "/bot"}.Key()
-	save(t, s, map[string]policy.Record{key: fetched(hour(0), "for all"), other: fetched(hour(0), "other")})
+	other := snapshot.Scope{Origin: "https://a.example.com", Crawlers: true, Slot: "/bot"}.Key()
+	save(t, s, map[string]snapshot.Record{key: fetched(hour(0), "for all"), other: fetched(hour(0), "other")})
 	for n, body := range []string{"one", "two"} {
 		rec := fetched(hour(1+n), body)
-		save(t, s, map[string]policy.Record{key: {Copies: map[string]*policy.Snapshot{"/bot": rec.Good}}, copyKey: rec})
+		save(t, s, map[string]snapshot.Record{key: {Copies: map[string]*snapshot.Snapshot{"/bot": rec.Good}}, copyKey: rec})
 	}
 	checkHistory(t, a, scope.Origin, "0-1 for all for crawlers, last at 0", "1-2 one for crawlers for /bot, last at 1", "2-now two for crawlers for /bot, last at 2")
-	save(t, s, map[string]policy.Record{key: binding(policy.Record{}, hour(3), 403), copyKey: {}})
-	save(t, s, map[string]policy.Record{copyKey: {}}) // it is gone already
+	save(t, s, map[string]snapshot.Record{key: binding(snapshot.Record{}, hour(3), 403), copyKey: {}})
+	save(t, s, map[string]snapshot.Record{copyKey: {}}) // it is gone already
 	if _, ok := s.Load(t.Context(), copyKey); ok {
 		t.Error("a forgotten copy is found")
 	}
@@ -211,16 +211,16 @@ func testCopies(t *testing.T, s policy.Store, a policy.Archive) {
 	if err != nil || len(all) != 4 {
 		t.Fatalf("got %v, %v", all, err)
 	}
-	if two := all[2]; two.To.IsZero() || two.Slot != "/bot" || two.Snapshot.SHA256 != policy.Digest("two") {
+	if two := all[2]; two.To.IsZero() || two.Slot != "/bot" || two.Snapshot.SHA256 != snapshot.Digest("two") {
 		t.Errorf("the forgotten copy: got %+v", two)
 	}
 }
 
 // testForgotten: the answers of a forgotten record stay in the history, with an end.
-func testForgotten(t *testing.T, s policy.Store, a policy.Archive) {
+func testForgotten(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
-	save(t, s, map[string]policy.Record{origin: failing(binding(fetched(hour(0), "one"), hour(1), 403), hour(2), 503)})
-	save(t, s, map[string]policy.Record{origin: {}})
+	save(t, s, map[string]snapshot.Record{origin: failing(binding(fetched(hour(0), "one"), hour(1), 403), hour(2), 503)})
+	save(t, s, map[string]snapshot.Record{origin: {}})
 	all, err := a.History(origin)
 	if err != nil || len(all) != 3 {
 		t.Errorf("got %v, %v; want 3 answers", all, err)
@@ -230,29 +230,29 @@ func testForgotten(t *testing.T, s policy.Store, a policy.Archive) {
 			t.Errorf("it ends at %v, want now", each.To)
 		}
 	}
-	if body, err := a.Body(policy.Digest("one")); body != "one" || err != nil {
+	if body, err := a.Body(snapshot.Digest("one")); body != "one" || err != nil {
 		t.Errorf("its body: got %q, %v", body, err)
 	}
 }
 
 // testBodies: those of superseded answers are kept too. A name that is none is not found.
-func testBodies(t *testing.T, s policy.Store, a policy.Archive) {
+func testBodies(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	bodies := []string{"", "\x00\xff not UTF-8", "one", strings.Repeat("# long\n", 50_000)}
 	for n, body := range bodies {
-		save(t, s, map[string]policy.Record{"https://a.example": fetched(hour(n), body)})
+		save(t, s, map[string]snapshot.Record{"https://a.example": fetched(hour(n), body)})
 	}
 	for _, want := range bodies {
-		if got, err := a.Body(policy.Digest(want)); got != want || err != nil {
+		if got, err := a.Body(snapshot.Digest(want)); got != want || err != nil {
 			t.Errorf("got %.20q, %v, want %.20q", got, err, want)
 		}
 	}
-	one := policy.Digest("one")
-	for _, digest := range []string{"", "x", "../../../../../../etc/passwd", policy.Digest("unknown"), strings.ToUpper(one), one[:16], one[:16] + strings.Repeat("0", 48)} {
-		if body, err := a.Body(digest); err == nil || body != "" && !errors.Is(err, policy.ErrChanged) {
+	one := snapshot.Digest("one")
+	for _, digest := range []string{"", "x", "../../../../../../etc/passwd", snapshot.Digest("unknown"), strings.ToUpper(one), one[:16], one[:16] + strings.Repeat("0", 48)} {
+		if body, err := a.Body(digest); err == nil || body != "" && !errors.Is(err, snapshot.ErrChanged) {
 			t.Errorf("%q: got %q, %v", digest, body, err)
 		}
 	}
-	for _, digest := range []string{"", "../../../../../../etc/passwd", policy.Digest("unknown")} {
+	for _, digest := range []string{"", "../../../../../../etc/passwd", snapshot.Digest("unknown")} {
 		if _, err := a.Body(digest); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%q: got %v, want fs.ErrNotExist", digest, err)
 		}
@@ -260,17 +260,17 @@ func testBodies(t *testing.T, s policy.Store, a policy.Archive) {
 }
 
 // testHostOrigins lists the origins of a host on all ports, each once, but not those of longer names.
-func testHostOrigins(t *testing.T, s policy.Store, a policy.Archive) {
+func testHostOrigins(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	for n, body := range []string{"old", "new"} {
-		records := map[string]policy.Record{}
+		records := map[string]snapshot.Record{}
 		for _, origin := range []string{"https://a.example", "http://a.example:8080", "https://a.example.com", "https://b.a.example", "https://[2001:db8::1]", "https://[2001:db8::1]:8443"} {
 			records[origin] = fetched(hour(n), body)
 		}
-		records[policy.Scope{Origin: "http://a.example", Crawlers: true}.Key()] = fetched(hour(n), body)
-		records[policy.Scope{Origin: "https://a.example:444", TDMRep: true}.Key()] = fetched(hour(n), body)
+		records[snapshot.Scope{Origin: "http://a.example", Crawlers: true}.Key()] = fetched(hour(n), body)
+		records[snapshot.Scope{Origin: "https://a.example:444", TDMRep: true}.Key()] = fetched(hour(n), body)
 		save(t, s, records)
 	}
-	save(t, s, map[string]policy.Record{"http://a.example:8080": {}}) // its answers are history
+	save(t, s, map[string]snapshot.Record{"http://a.example:8080": {}}) // its answers are history
 	for host, want := range map[string][]string{
 		"a.example":     {"http://a.example", "http://a.example:8080", "https://a.example", "https://a.example:444"},
 		"b.a.example":   {"https://b.a.example"},

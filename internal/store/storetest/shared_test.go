@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/snapshot"
 )
 
 // sharedMap is a Store that several engines share, as gates share a server. It keeps records as JSON.
@@ -28,14 +30,14 @@ func newSharedMap() *sharedMap {
 	return &sharedMap{rows: map[string][]byte{}, permits: map[string]chan struct{}{}}
 }
 
-func (m *sharedMap) Load(_ context.Context, key string) (rec policy.Record, ok bool) {
+func (m *sharedMap) Load(_ context.Context, key string) (rec snapshot.Record, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	row, ok := m.rows[key]
 	return rec, ok && json.Unmarshal(row, &rec) == nil
 }
 
-func (m *sharedMap) Save(_ context.Context, records map[string]policy.Record) error {
+func (m *sharedMap) Save(_ context.Context, records map[string]snapshot.Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, rec := range records {
@@ -86,7 +88,7 @@ func (m *sharedMap) Origins(_ context.Context, contains, from string, limit int)
 		if i == limit {
 			return origins, key, nil
 		}
-		if scope := policy.ParseKey(key); !scope.TDMRep && strings.Contains(scope.Origin, contains) {
+		if scope := snapshot.ParseKey(key); !scope.TDMRep && strings.Contains(scope.Origin, contains) {
 			origins = append(origins, scope.Origin)
 		}
 	}
@@ -94,7 +96,7 @@ func (m *sharedMap) Origins(_ context.Context, contains, from string, limit int)
 }
 
 func TestSharedMap(t *testing.T) {
-	Test(t, func(*testing.T) policy.Store { return newSharedMap() })
+	Test(t, func(*testing.T) snapshot.Store { return newSharedMap() })
 }
 
 // web answers every request for a robots.txt after a second.
@@ -126,7 +128,7 @@ func (w *web) total() (n int) {
 	return n
 }
 
-func engine(t *testing.T, w *web, s policy.Store) *policy.Engine {
+func engine(t *testing.T, w *web, s snapshot.Store) *policy.Engine {
 	t.Helper()
 	e, err := policy.New(policy.Config{Robots: policy.DefaultRobots(), Transport: w, Store: s})
 	if err != nil {
@@ -137,7 +139,7 @@ func engine(t *testing.T, w *web, s policy.Store) *policy.Engine {
 
 func decide(t *testing.T, e *policy.Engine, url, userAgent string) policy.Decision {
 	t.Helper()
-	target, err := policy.ParseURL(url)
+	target, err := canonical.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,12 +157,12 @@ func TestSharedSnapshot(t *testing.T) {
 		a, b := engine(t, w, s), engine(t, w, s)
 		defer a.Close()
 		defer b.Close()
-		if d := decide(t, a, "https://example.com/private/x", "Bot/1.0"); d.Allow || d.Robots.From != policy.Fetched {
+		if d := decide(t, a, "https://example.com/private/x", "Bot/1.0"); d.Allow || d.Robots.From != snapshot.Fetched {
 			t.Errorf("the first engine: got %+v", d)
 		}
 		time.Sleep(time.Second) // it is saved
 		d := decide(t, b, "https://example.com/private/x", "Bot/1.0")
-		if d.Allow || d.Reason != policy.ByRule || d.Robots.State != policy.Fresh || d.Robots.From != policy.InStore {
+		if d.Allow || d.Reason != policy.ByRule || d.Robots.State != snapshot.Fresh || d.Robots.From != snapshot.InStore {
 			t.Errorf("the second engine: got %+v, %+v", d, d.Robots)
 		}
 		if n := w.total(); n != 1 {
@@ -236,7 +238,7 @@ func TestPermissionHeldForLong(t *testing.T) {
 		defer e.Close()
 		start := time.Now()
 		d := decide(t, e, "https://example.com/private/x", "Bot/1.0")
-		if d.Allow || d.Reason != policy.ByRule || d.Robots.State != policy.Fresh {
+		if d.Allow || d.Reason != policy.ByRule || d.Robots.State != snapshot.Fresh {
 			t.Errorf("got %+v, %+v", d, d.Robots)
 		}
 		if took, most := time.Since(start), 2*policy.DefaultRobots().Timeout; took > most {

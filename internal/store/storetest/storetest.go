@@ -1,4 +1,4 @@
-// Package storetest tests implementations of policy.Store.
+// Package storetest tests implementations of snapshot.Store.
 package storetest
 
 import (
@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/policy"
+	"robotsgate/policy/snapshot"
 )
 
-// Test checks the promises of policy.Store. Open returns an empty store with room for at
+// Test checks the promises of snapshot.Store. Open returns an empty store with room for at
 // least a megabyte.
-func Test(t *testing.T, open func(t *testing.T) policy.Store) {
-	for name, test := range map[string]func(*testing.T, policy.Store){
+func Test(t *testing.T, open func(t *testing.T) snapshot.Store) {
+	for name, test := range map[string]func(*testing.T, snapshot.Store){
 		"records":    testRecords,
 		"replace":    testReplace,
 		"forget":     testForget,
@@ -31,23 +31,23 @@ func Test(t *testing.T, open func(t *testing.T) policy.Store) {
 }
 
 // Good returns the record of an origin with this robots.txt.
-func Good(body string) policy.Record {
-	s := &policy.Snapshot{
+func Good(body string) snapshot.Record {
+	s := &snapshot.Snapshot{
 		URL: "https://example.com/robots.txt", Status: 200, Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
-		SHA256: policy.Digest(body), ETag: `"1"`, Modified: "Thu, 01 Jan 2026 00:00:00 GMT", Lifetime: time.Hour,
+		SHA256: snapshot.Digest(body), ETag: `"1"`, Modified: "Thu, 01 Jan 2026 00:00:00 GMT", Lifetime: time.Hour,
 	}
-	return policy.Record{Good: s, Last: s, Body: []byte(body)}
+	return snapshot.Record{Good: s, Last: s, Body: []byte(body)}
 }
 
 // Failed returns a record of an origin that answers one crawler with 503.
-func Failed(failures int) policy.Record {
+func Failed(failures int) snapshot.Record {
 	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := &policy.Snapshot{Status: 503, Error: "the origin answered 503", Failures: failures, Fetched: first.Add(time.Hour), Since: first, Retry: time.Minute}
-	return policy.Record{Bound: map[string]*policy.Snapshot{"bot": s}}
+	s := &snapshot.Snapshot{Status: 503, Error: "the origin answered 503", Failures: failures, Fetched: first.Add(time.Hour), Since: first, Retry: time.Minute}
+	return snapshot.Record{Bound: map[string]*snapshot.Snapshot{"bot": s}}
 }
 
 // encode returns a record in a form that can be compared.
-func encode(t *testing.T, rec policy.Record) string {
+func encode(t *testing.T, rec snapshot.Record) string {
 	t.Helper()
 	data, err := json.MarshalIndent(rec, "", "\t")
 	if err != nil {
@@ -56,14 +56,14 @@ func encode(t *testing.T, rec policy.Record) string {
 	return string(data)
 }
 
-func save(t *testing.T, s policy.Store, records map[string]policy.Record) {
+func save(t *testing.T, s snapshot.Store, records map[string]snapshot.Record) {
 	t.Helper()
 	if err := s.Save(t.Context(), records); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func check(t *testing.T, s policy.Store, key string, want policy.Record) {
+func check(t *testing.T, s snapshot.Store, key string, want snapshot.Record) {
 	t.Helper()
 	got, ok := s.Load(t.Context(), key)
 	if !ok {
@@ -75,18 +75,18 @@ func check(t *testing.T, s policy.Store, key string, want policy.Record) {
 	}
 }
 
-func testRecords(t *testing.T, s policy.Store) {
-	scope := policy.Scope{Origin: "https://scoped.example", Crawlers: true}
+func testRecords(t *testing.T, s snapshot.Store) {
+	scope := snapshot.Scope{Origin: "https://scoped.example", Crawlers: true}
 	token := scope
 	token.Slot = "/bot"
-	tdmrep := policy.Scope{Origin: "https://a.example", TDMRep: true}
+	tdmrep := snapshot.Scope{Origin: "https://a.example", TDMRep: true}
 	down := Good("# old")
-	down.Last = &policy.Snapshot{Error: "refused", Failures: 2, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	down.Last = &snapshot.Snapshot{Error: "refused", Failures: 2, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	down.Bound = Failed(1).Bound
 	down.Refreshed = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	several := Failed(4)
-	several.Copies = map[string]*policy.Snapshot{"bot": Good("for bot").Good}
-	records := map[string]policy.Record{
+	several.Copies = map[string]*snapshot.Snapshot{"bot": Good("for bot").Good}
+	records := map[string]snapshot.Record{
 		"https://a.example":      Good("User-agent: *\nDisallow: /\n"),
 		"https://binary.example": Good("\x00\xff not UTF-8"),
 		"https://empty.example":  Good(""),
@@ -106,22 +106,22 @@ func testRecords(t *testing.T, s policy.Store) {
 	}
 }
 
-func testReplace(t *testing.T, s policy.Store) {
+func testReplace(t *testing.T, s snapshot.Store) {
 	const key = "https://a.example"
 	for i := range 20 {
 		rec := Good(fmt.Sprintf("# %d", i%3))
 		if i%5 == 4 {
 			rec = Failed(i)
 		}
-		save(t, s, map[string]policy.Record{key: rec})
+		save(t, s, map[string]snapshot.Record{key: rec})
 		check(t, s, key, rec)
 	}
 }
 
 // testForget: an empty record removes the one before. The same body under other keys stays.
-func testForget(t *testing.T, s policy.Store) {
-	save(t, s, map[string]policy.Record{"https://a.example": Good("x"), "https://b.example": Good("x")})
-	save(t, s, map[string]policy.Record{"https://a.example": {}, "https://unknown.example": {}})
+func testForget(t *testing.T, s snapshot.Store) {
+	save(t, s, map[string]snapshot.Record{"https://a.example": Good("x"), "https://b.example": Good("x")})
+	save(t, s, map[string]snapshot.Record{"https://a.example": {}, "https://unknown.example": {}})
 	for _, key := range []string{"https://a.example", "https://unknown.example"} {
 		if _, ok := s.Load(t.Context(), key); ok {
 			t.Errorf("%s is found after an empty record was saved", key)
@@ -131,8 +131,8 @@ func testForget(t *testing.T, s policy.Store) {
 }
 
 // testOwnership: the caller may change the map after Save.
-func testOwnership(t *testing.T, s policy.Store) {
-	records := map[string]policy.Record{"https://a.example": Good("x")}
+func testOwnership(t *testing.T, s snapshot.Store) {
+	records := map[string]snapshot.Record{"https://a.example": Good("x")}
 	save(t, s, records)
 	records["https://a.example"] = Good("y")
 	records["https://b.example"] = Good("z")
@@ -143,7 +143,7 @@ func testOwnership(t *testing.T, s policy.Store) {
 }
 
 // testPermission: one caller after the other gets it, and not after its context has ended.
-func testPermission(t *testing.T, s policy.Store) {
+func testPermission(t *testing.T, s snapshot.Store) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range 3 {
@@ -164,7 +164,7 @@ func testPermission(t *testing.T, s policy.Store) {
 }
 
 // acquire returns what releases a permission.
-func acquire(ctx context.Context, s policy.Store, key string) (release func()) {
+func acquire(ctx context.Context, s snapshot.Store, key string) (release func()) {
 	if release, _ = s.Acquire(ctx, key); release == nil {
 		return func() {}
 	}
@@ -173,11 +173,11 @@ func acquire(ctx context.Context, s policy.Store, key string) (release func()) {
 
 // testOrigins: every origin is listed, whatever its scopes, and those with a text in their name. One that
 // has only a record of a tdmrep.json is not.
-func testOrigins(t *testing.T, s policy.Store) {
+func testOrigins(t *testing.T, s snapshot.Store) {
 	if got := origins(t, s, "", 10); len(got) != 0 {
 		t.Errorf("an empty store has %v", got)
 	}
-	records, all := map[string]policy.Record{}, []string{}
+	records, all := map[string]snapshot.Record{}, []string{}
 	for i := range 40 {
 		origin := fmt.Sprintf("%s://shop-%d.example", []string{"http", "https"}[i%2], i/3)
 		if i%5 == 4 {
@@ -185,7 +185,7 @@ func testOrigins(t *testing.T, s policy.Store) {
 		}
 		all = append(all, origin)
 		for n := range 1 + i%3 {
-			scope := policy.Scope{Origin: origin, Crawlers: (i+n)%2 == 0}
+			scope := snapshot.Scope{Origin: origin, Crawlers: (i+n)%2 == 0}
 			if n == 2 {
 				scope.Slot = "/bot"
 			}
@@ -193,7 +193,7 @@ func testOrigins(t *testing.T, s policy.Store) {
 			scope.TDMRep = true
 			records[scope.Key()] = Good("[]")
 		}
-		records[policy.Scope{Origin: fmt.Sprintf("https://other-%d.example", i), TDMRep: true, Crawlers: i%2 == 0}.Key()] = Good("[]")
+		records[snapshot.Scope{Origin: fmt.Sprintf("https://other-%d.example", i), TDMRep: true, Crawlers: i%2 == 0}.Key()] = Good("[]")
 	}
 	save(t, s, records)
 	slices.Sort(all)
@@ -211,7 +211,7 @@ func testOrigins(t *testing.T, s policy.Store) {
 		t.Errorf("with op-1: got %v, want %v", got, want)
 	}
 	for key := range records {
-		records[key] = policy.Record{}
+		records[key] = snapshot.Record{}
 	}
 	save(t, s, records)
 	if got := origins(t, s, "", 10); len(got) != 0 {
@@ -220,7 +220,7 @@ func testOrigins(t *testing.T, s policy.Store) {
 }
 
 // origins returns all origins with a text in their name, each once and sorted.
-func origins(t *testing.T, s policy.Store, contains string, limit int) (all []string) {
+func origins(t *testing.T, s snapshot.Store, contains string, limit int) (all []string) {
 	t.Helper()
 	for from, calls := "", 0; ; calls++ {
 		some, next, err := s.Origins(t.Context(), contains, from, limit)
@@ -239,7 +239,7 @@ func origins(t *testing.T, s policy.Store, contains string, limit int) (all []st
 }
 
 // testConcurrent is for the race detector, and finds records under wrong keys.
-func testConcurrent(t *testing.T, s policy.Store) {
+func testConcurrent(t *testing.T, s snapshot.Store) {
 	var all sync.WaitGroup
 	for g := range 4 {
 		all.Go(func() {
@@ -247,7 +247,7 @@ func testConcurrent(t *testing.T, s policy.Store) {
 				n := (g + i) % 7
 				key, body := fmt.Sprintf("https://%d.example", n), fmt.Sprintf("# %d", n)
 				release := acquire(t.Context(), s, key)
-				if err := s.Save(t.Context(), map[string]policy.Record{key: Good(body)}); err != nil {
+				if err := s.Save(t.Context(), map[string]snapshot.Record{key: Good(body)}); err != nil {
 					t.Error(err)
 				}
 				release()

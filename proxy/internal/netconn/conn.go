@@ -41,7 +41,6 @@ func (c *Conn) Read(p []byte) (int, error) {
 		}
 		return 0, ErrWouldBlock
 	}
-	c.read.renew()
 	for {
 		n, err := c.Conn.Read(p)
 		if n > 0 || !c.read.early(err) {

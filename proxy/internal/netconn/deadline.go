@@ -19,10 +19,9 @@ import (
 type deadline struct {
 	set func(time.Time) error // of the timer
 
-	mu      sync.Mutex
-	until   time.Time // zero: none
-	timer   time.Time // when the timer fires, not later than until; zero: never
-	expired bool      // the timer was set to a time in the past, as net/http does to end a Read
+	mu    sync.Mutex
+	until time.Time // zero: none
+	timer time.Time // when the timer fires, not later than until; zero: never
 }
 
 // change sets the deadline as [net.Conn] says, also for a Read or Write that waits.
@@ -33,35 +32,21 @@ func (d *deadline) change(t time.Time) error {
 	if t.IsZero() || !d.timer.IsZero() && !t.Before(d.timer) {
 		return nil
 	}
-	d.timer, d.expired = t, !t.After(time.Now())
+	d.timer = t
 	return d.set(t)
 }
 
-// renew is called before a Read: an expired timer would fail it. A Write rarely meets one, and leaves it to early.
-func (d *deadline) renew() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.expired {
-		_ = d.postponeLocked() // on an error the Read fails
-	}
-}
-
-// early reports whether err came from a timer that fired before the deadline, and sets the timer again.
+// early reports whether err came from a timer that fired before the deadline, and sets the timer to it.
 func (d *deadline) early(err error) bool {
 	if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.postponeLocked()
-}
-
-// postponeLocked sets the timer to the deadline, if that has not passed. The caller holds mu.
-func (d *deadline) postponeLocked() bool {
 	if !d.until.IsZero() && !time.Now().Before(d.until) {
 		return false
 	}
-	d.timer, d.expired = d.until, false
+	d.timer = d.until
 	return d.set(d.until) == nil
 }
 

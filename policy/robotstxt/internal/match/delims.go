@@ -7,12 +7,7 @@ import "strings"
 // encodes * and $ already.
 const subDelims = "!'(),;:"
 
-var isSubDelim = func() (table [256]bool) {
-	for _, c := range []byte(subDelims) {
-		table[c] = true
-	}
-	return table
-}()
+func isSubDelim(c byte) bool { return strings.IndexByte(subDelims, c) >= 0 }
 
 // HasDelims reports whether the query of a path has one of subDelims, encoded or not.
 func HasDelims(path string) bool {
@@ -25,7 +20,7 @@ func HasDelims(path string) bool {
 		if c == '%' {
 			c, _ = Unescape(path[i:])
 		}
-		if isSubDelim[c] {
+		if isSubDelim(c) {
 			return true
 		}
 	}
@@ -52,7 +47,7 @@ func decodeDelims(s string, from int) string {
 	}
 	b := append(make([]byte, 0, len(s)), s[:from]...)
 	for i := from; i < len(s); i++ {
-		if c, ok := Unescape(s[i:]); s[i] == '%' && ok && isSubDelim[c] {
+		if c, ok := Unescape(s[i:]); s[i] == '%' && ok && isSubDelim(c) {
 			b = append(b, c)
 			i += 2
 			continue
@@ -67,7 +62,7 @@ func EncodeDelims(path string) string {
 	i := strings.IndexByte(path, '?')
 	b := []byte(path[:max(0, i)])
 	for _, c := range []byte(path[max(0, i):]) {
-		if isSubDelim[c] {
+		if isSubDelim(c) {
 			b = AppendEscaped(b, c)
 		} else {
 			b = append(b, c)

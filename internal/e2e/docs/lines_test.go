@@ -1,0 +1,160 @@
+package docs
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"robotsgate/internal/gatetest"
+)
+
+// lineTests names the test that runs each command line of the documentation, by a pattern. A name
+// with a space is the reason why no test runs the line.
+var lineTests = []struct{ pattern, test string }{
+	{`^(go install \.|go run \.|go build \.)$`, "TestReadmeInstall"},
+	{`^go test `, ".ci/run does"},
+	{`^robotsgate demo -- sh$`, "TestReadmeDemo"},
+	{`^robotsgate demo -- scrapy `, "TestDemoScrapy"},
+	{`^robotsgate demo -- sh -c 'chromium `, "TestDemoHeadless"},
+	{`^robotsgate demo$`, "TestDemo"},
+	{`\breport\.yaml|^robotsgate validate gate\.yaml$|^robotsgate run --confine -c gate\.yaml `, "TestAgentsList"},
+	{`^robotsgate audit `, "TestReadmeAudit"},
+	{`^robotsgate evidence `, "TestReadmeEvidence"},
+	{`^(ssh-keygen|ssh-agent|SSH_AUTH_SOCK=|witnessctl|litewitness)\b`, "TestWitness"},
+	{`^go install filippo\.io/`, ".ci/run does, of litewitness"},
+	{`^robotsgate keys `, "TestReadmeSigning"},
+	{`USER:PASSWORD@|own-ca\.pem|^robotsgate run -- sh -c 'chromium `, "TestBrowserLogins"},
+	{`^robotsgate run --confine `, "TestScripts"},
+	{`^robotsgate ca > ca\.pem$`, "TestAgents"},
+	{`\bcertutil |user_pref|^(chromium|firefox) `, "TestBrowsers"},
+	{`powershell`, "PowerShell is not on the machines that run the tests; TestQuotingForPowerShell compares the quoting with the language's rules"},
+	{`^(gate=|export |eval |robotsgate (env|doctor|run|ca) |robotsgate doctor$|echo |curl -so? )`, "TestReadmeShell"},
+	{`127\.0\.0\.1:9309/(ca|bundle)\.pem$`, "TestReadmeShell"},
+	{`^curl -x http://news:`, "TestReadmeLogin"},
+	{`127\.0\.0\.1:9309|^keytool |^java `, "TestReadmeClients"}, // which compares them with those of TestOwnPageLines
+	{`^(cp -r deploy/fleet |mkdir secrets|mv made/|\(umask 077; |head -c |sed "s/>PASSWORD/)`, "TestFleetCommands"},
+	{`^sudo chown `, "needs root, and the image's user"},
+	{`^docker (compose|build) `, "needs Docker; TestCompose and TestImage check the files"},
+	{`^(  )?kubectl |^  --dry-run`, "needs a cluster; TestKubernetes checks the file"},
+	{`^go run -C tools/package |^(apt-get|dnf) install |^useradd `, ".ci/run does, in a root of its own"},
+	{`^(install|systemctl) `, "needs systemd; TestService checks the unit and what it runs"},
+	{`^ssh `, "needs another machine"},
+}
+
+// TestReadmeLines: every command line of README.md and docs/ is run by a test, or says why not.
+func TestReadmeLines(t *testing.T) {
+	tests := map[string]bool{}
+	for _, dir := range gatetest.Packages(t) {
+		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			for _, name := range gatetest.Matches(`(?m)^func (Test\w+)\(`, gatetest.Read(t, file)) {
+				tests[name] = true
+			}
+		}
+	}
+	used := map[string]bool{}
+	for _, block := range blocks(t, "sh") {
+		for line := range strings.Lines(block) {
+			line = regexp.MustCompile(` +#.*`).ReplaceAllString(strings.TrimRight(line, "\n"), "")
+			test := ""
+			for _, l := range lineTests {
+				if test == "" && regexp.MustCompile(l.pattern).MatchString(line) {
+					test, used[l.pattern] = l.test, true
+				}
+			}
+			if test == "" {
+				t.Errorf("no test runs this line of the documentation: %s", line)
+			}
+		}
+	}
+	for _, l := range lineTests {
+		if !strings.Contains(l.test, " ") && !tests[l.test] {
+			t.Errorf("there is no test %s", l.test)
+		}
+		if !used[l.pattern] {
+			t.Errorf("no line of the documentation matches %s", l.pattern)
+		}
+	}
+}
+
+// TestReadmeShell runs the documentation's lines for shells in a demonstration. Their addresses are
+// those of its gate.
+func TestReadmeShell(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		gatetest.Missing(t, "curl is not installed: Debian's package curl has it")
+	}
+	dir, demo := t.TempDir(), gatetest.ServeDemo(t)
+	path := readersPath(t, dir, demo)
+	for _, program := range []string{"scraper", "bin/scrapy"} {
+		file := filepath.Join(dir, program)
+		gatetest.Write(t, file, "#!/bin/sh\nexec curl -s -o /dev/null -w '%{http_code}\\n' http://192.168.0.1/\n")
+		if err := os.Chmod(file, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const refused = "curl -s -o /dev/null -w '%{http_code}\\n' https://shop.example/private/plans.html"
+	for _, c := range []struct {
+		shell, block string // the beginning of the block's lines
+		lines        string // of the block; all others are left out
+		then         string // what is typed next
+		want         string // in the output
+	}{
+		{"sh", `eval "$(robotsgate env)"`, `sh, bash|doctor`, refused, "goes through the gate and trusts its CA\n403\n"},
+		{"bash", `eval "$(robotsgate env)"`, `sh, bash`, refused, "403\n"},
+		{"fish", `eval "$(robotsgate env)"`, `fish`, refused, "403\n"},
+		{"sh", "robotsgate run -- scrapy", ``, "", "1 denied"},
+		{"sh", "curl -o ca.pem http://127.0.0.1:9309/ca.pem\ncurl -o bundle.pem ", ``, "curl -s -x $PROXY --cacert ca.pem https://shop.example/offers.html && head -1 bundle.pem", "\n# robotsgate: the system's certificate"},
+		{"sh", "gate=http://gate.internal:9309", ``, refused, "goes through the gate and trusts its CA\n403\n"},
+		{"sh", "echo 'data_dir: trust'", `^(echo|robotsgate) `, "cmp ca.pem trust/ca.pem && cat wgetrc", "ca_certificate = /trust/bundle.pem\n"},
+	} {
+		t.Run(c.block+" in "+c.shell, func(t *testing.T) {
+			if _, err := exec.LookPath(c.shell); err != nil {
+				gatetest.Missing(t, "%s is not installed", c.shell)
+			}
+			text, selected := "", regexp.MustCompile(c.lines)
+			for _, block := range blocks(t, "sh") {
+				if text == "" && strings.HasPrefix(block, c.block) {
+					for line := range strings.Lines(block) {
+						if selected.MatchString(line) {
+							text += line
+						}
+					}
+				}
+			}
+			if text == "" {
+				t.Fatal("the documentation has no such lines")
+			}
+			address := strings.TrimPrefix(demo.Proxy, "http://")
+			cmd := exec.Command(c.shell, "-c", strings.NewReplacer("gate.internal:9309", address, "127.0.0.1:9309", address).Replace(text)+c.then)
+			cmd.Dir = dir
+			cmd.Env = []string{"PATH=" + path, "HOME=" + dir, "PROXY=" + demo.Proxy, "GORACE=" + os.Getenv("GORACE")}
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), c.want) {
+				t.Errorf("%v: typed\n%s%s\ngot\n%s", err, text, c.then, out)
+			}
+		})
+	}
+}
+
+// TestReadmeInstall installs the program and starts it, as README.md says.
+func TestReadmeInstall(t *testing.T) {
+	gatetest.Long(t)
+	dir := t.TempDir()
+	install := exec.Command("go", "install", ".")
+	install.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=-buildvcs=false")
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if out, err := exec.Command(filepath.Join(dir, "robotsgate"), "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "robotsgate ") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if out, err := exec.Command("go", "run", ".", "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "robotsgate ") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,96 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"testing"
+
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/internal/origintest"
+	"robotsgate/policy/snapshot"
+)
+
+// Short names for what is used in most tests.
+var (
+	newOrigins = origintest.New
+	raw        = origintest.Raw
+	rules      = origintest.Rules
+	slow       = origintest.Slow
+)
+
+const (
+	example   = "https://example.com/robots.txt"
+	forbidden = "HTTP/1.1 403 Forbidden\n\n"
+)
+
+// inward fails as a Transport does that may not connect to the origin.
+var inward = origintest.Fails(fmt.Errorf("dial: %w", snapshot.ErrProhibited))
+
+// defaults are DefaultRobots with a small cache.
+func defaults() Robots {
+	r := DefaultRobots()
+	r.CacheBytes = 1 << 20
+	return r
+}
+
+// engineFor returns an engine, which the caller closes: its goroutines must end inside the bubble.
+func engineFor(t *testing.T, robots Robots, web http.RoundTripper, log io.Writer) *Engine {
+	t.Helper()
+	return engineWith(t, Config{Robots: robots, Transport: web, Log: slog.New(slog.NewTextHandler(log, nil))})
+}
+
+func engineWith(t *testing.T, c Config) *Engine {
+	t.Helper()
+	e, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// asks returns a request of a crawler that sends this User-Agent.
+func asks(t testing.TB, url, userAgent string) Request {
+	t.Helper()
+	target, err := canonical.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Request{Target: target, Crawler: &Crawler{Name: "default", Mode: Enforce}, UserAgent: userAgent}
+}
+
+// ask decides a request of a crawler that sends this User-Agent.
+func ask(tb testing.TB, e *Engine, url, agent string) Decision {
+	tb.Helper()
+	d, err := e.Decide(tb.Context(), asks(tb, url, agent))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
+// verdict sums up a decision in a few words.
+func verdict(d Decision, err error) string {
+	switch {
+	case errors.Is(err, snapshot.ErrNoHost):
+		return "error nohost"
+	case errors.Is(err, snapshot.ErrProhibited):
+		return "error prohibited"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "error deadline"
+	case err != nil:
+		return "error other"
+	}
+	word := "deny"
+	if d.Allow {
+		word = "allow"
+	}
+	word += " " + string(d.Reason)
+	if d.Robots != nil {
+		word += " " + string(d.Robots.State)
+	}
+	return word
+}

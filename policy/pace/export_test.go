@@ -1,0 +1,4 @@
+package pace
+
+// WithQuota adds the rule that only tests have, for the test with a fleet.
+var WithQuota = withQuota

@@ -1,0 +1,168 @@
+package pace
+
+import (
+	"crypto/sha256"
+	"math"
+	"time"
+)
+
+// A Limit permits so many starts in any window of time. Requests beyond it are refused, and never wait.
+type Limit struct {
+	By     Source        // the rule
+	Key    string        // requests with the same key count together
+	Starts int           // 1 to 2^31 - 1
+	Window time.Duration // at least a millisecond; counted in 64 steps
+}
+
+// An Allowance is what is left of a limit.
+type Allowance struct {
+	Limit
+	Left int // so many further starts are permitted now
+}
+
+// A limit is a rule that returns the [Limit] for a request; ok is false if there is none. It must not block.
+//
+// Gates that share a [Clock] share the limit. While the clock can't be used, each gate counts its own starts, and
+// permits its part of them.
+type limit func(c *Config, r *Request) (l Limit, ok bool)
+
+// A count is what this gate knows of the starts with one key.
+type count struct {
+	own    Starts
+	keep   time.Duration // how long they count
+	until  time.Duration // until then requests are refused without asking the clock
+	spent  int32         // if their limit permits so many starts
+	asking int32         // calls of the clock that are under way
+}
+
+func (f limit) arrive(p *Pacer, a *arrival) {
+	l, ok := f(&p.settings, a.request)
+	if !ok {
+		return
+	}
+	c := p.counts[l.hash()]
+	if c == nil {
+		return
+	}
+	peek := l.reservation()
+	peek.Longest = -1
+	until := a.now + c.own.Reserve(peek, p.sinceStart()).Wait
+	if c.spent == int32(l.Starts) {
+		until = max(until, c.until)
+	}
+	if until > a.at {
+		a.at, a.by, a.limit, a.waits, a.refused = until, l.By, l, true, true
+	}
+}
+
+func (f limit) admit(p *Pacer, t *Turn) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l, ok := f(&p.settings, &t.request)
+	if !ok {
+		return true, nil
+	}
+	c := p.count(l)
+	if c == nil {
+		return false, &TooLate{After: sweepInterval, By: l.By, Full: true, Distance: t.Distance}
+	}
+	g, alone := p.take(c, l)
+	if g.Start != 0 {
+		t.Allowances = append(t.Allowances, Allowance{l, g.Left})
+		return true, nil
+	}
+	c.spent, c.until = int32(l.Starts), p.now()+g.Wait
+	if alone {
+		c.until = p.now() + min(g.Wait, time.Second) // then the clock may be back
+	}
+	p.refuseReached(t.request.Origin, l)
+	return false, &TooLate{After: g.Wait, By: l.By, Distance: t.Distance, Limit: l}
+}
+
+// observed counts the start also beyond the limit. Other gates learn of it in the background.
+func (f limit) observed(p *Pacer, t *Turn) {
+	l, ok := f(&p.settings, &t.request)
+	if !ok {
+		return
+	}
+	c := p.count(l)
+	if c == nil {
+		return
+	}
+	c.own.Reserve(l.unlimited(), p.sinceStart())
+	t.Allowances = append(t.Allowances, Allowance{l, max(0, l.Starts-c.own.within(l.Window, p.sinceStart()))})
+	if p.clock == nil || p.calls >= maxCalls {
+		return
+	}
+	p.calls++
+	go func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		_, _, _ = p.reserve(l.unlimited())
+		p.calls--
+	}()
+}
+
+func (limit) answered(*Pacer, *Turn, Answer) {}
+
+// name returns the key of the limit among those of all rules.
+func (l Limit) name() string { return string(l.By) + " " + l.Key }
+
+// A countKey is a hash of the name of a limit, which is shorter.
+type countKey [16]byte
+
+func (l Limit) hash() countKey {
+	sum := sha256.Sum256([]byte(l.name()))
+	return countKey(sum[:])
+}
+
+// reservation returns what counts a start now, if the limit permits it.
+func (l Limit) reservation() Reservation {
+	return Reservation{Key: l.name(), Interval: l.Window, Starts: l.Starts, Step: l.Window / 64, Since: -1, Memory: l.Window}
+}
+
+// take counts a start, if the limit permits it. The lock is released meanwhile if gates share the limit. alone
+// reports that only this gate's part was looked at, since the clock can't be used.
+func (p *Pacer) take(c *count, l Limit) (g Grant, alone bool) {
+	r := l.reservation()
+	if p.clock != nil {
+		// What is older may have ended by the clock already.
+		r.Own = c.own.within(l.Window-2*r.Step, p.sinceStart())
+		c.asking++
+		g, gates, err := p.reserve(r)
+		c.asking--
+		if err == nil {
+			if g.Start != 0 {
+				c.own.Reserve(l.unlimited(), p.sinceStart())
+			}
+			return g, false
+		}
+		r.Starts, alone = max(r.Starts/gates, 1), true
+	}
+	return c.own.Reserve(r, p.sinceStart()), alone
+}
+
+// unlimited returns what counts a start in any case.
+func (l Limit) unlimited() Reservation {
+	l.Starts = math.MaxInt32
+	return l.reservation()
+}
+
+// sinceStart is the time by which this gate counts, which is never 0.
+func (p *Pacer) sinceStart() time.Duration { return p.now() + 1 }
+
+// refuseReached ends the waiting of requests for an origin that a limit refuses, so that they take no turns.
+func (p *Pacer) refuseReached(name string, l Limit) {
+	o := p.origins[name]
+	if o == nil {
+		return
+	}
+	now := p.now()
+	for w := range o.all() {
+		if a := p.foresee(o, &w.request, now, forever); a.limit == l {
+			p.remove(w)
+			w.end(nil, a.tooLate(false))
+		}
+	}
+	p.pumpSoon(o, now)
+}

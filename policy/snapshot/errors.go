@@ -1,0 +1,22 @@
+package snapshot
+
+import "errors"
+
+// Errors of [Resolver.Resolve]. A RoundTripper wraps ErrProhibited, ErrParent, ErrExhausted and ErrUnsigned.
+var (
+	// ErrProhibited says that the operator's egress rules forbid the destination.
+	ErrProhibited = errors.New("destination is prohibited")
+	// ErrNoHost says that the origin's name does not resolve, so that no request can be sent.
+	ErrNoHost = errors.New("host name does not resolve")
+	// ErrExhausted says that the gate's own machine could not open a connection, because it had
+	// no file descriptor, local port or memory left. That says nothing about the origin.
+	ErrExhausted = errors.New("the gate is out of resources for a connection")
+	// ErrBusy says that as many large robots.txt files as may be are being read, so
+	// that the origin's could not be.
+	ErrBusy = errors.New("too many large robots.txt files are being read at once")
+	// ErrParent says that the parent proxy can't be reached, so that the fault is not looked
+	// for at the origin. The origin counts as unreachable.
+	ErrParent = errors.New("the parent proxy can't be reached")
+	// ErrUnsigned says that a request must be signed and could not be, so that it was not sent.
+	ErrUnsigned = errors.New("the request could not be signed")
+)

@@ -1,0 +1,324 @@
+package snapshot
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"robotsgate/internal/coding"
+	"robotsgate/internal/lifetime"
+	"robotsgate/policy/canonical"
+)
+
+// Bounds on texts of clients and origins that are kept or sent on, in bytes.
+const (
+	maxUserAgent = 1024
+	maxURL       = 2048 // of a redirect's destination
+	maxValidator = 256
+	maxError     = 256
+)
+
+// A fetcher asks origins for their files.
+type fetcher struct {
+	transport http.RoundTripper
+	settings  *Settings
+	large     chan struct{} // see newLarge; nil: all may be read at once
+}
+
+const (
+	// smallBody is how much of every body is read at once, in bytes: nearly all are smaller.
+	smallBody = 32 << 10
+	// largeBodies bounds the memory of the others while they are read, in bytes.
+	largeBodies = 64 << 20
+)
+
+// newLarge returns a semaphore for bodies beyond smallBody: without it each origin that is
+// fetched from could take MaxBytes of memory at the same time. A fetch takes its place for the
+// whole rest of the body, since fetches that hold some memory and wait for more could block each other.
+func newLarge(maxBytes int) chan struct{} {
+	return make(chan struct{}, max(1, largeBodies/max(1, maxBytes)))
+}
+
+// Fetch requests the file at a URL as a Resolver requests an origin's robots.txt. The result has
+// the answer, its rules, and what it means to a crawler: Fresh, Unavailable or Unreachable.
+// It is for tools that examine the file itself.
+func (c *Settings) Fetch(ctx context.Context, transport http.RoundTripper, url, userAgent string) (Resolution, error) {
+	f := fetcher{transport: transport, settings: c}
+	s, file, err := f.fetch(ctx, Scope{}, url, userAgent, &entry{})
+	if err != nil {
+		return Resolution{}, fmt.Errorf("fetch %s: %w", url, err)
+	}
+	res := Resolution{State: c.Classify(s), Snapshot: s}
+	res.setFile(file)
+	return res, nil
+}
+
+// fetch requests the file of a scope at a URL (RFC 9309, 2.3), follows redirects, and returns the
+// answer, with the file if it has one. Of the asking client only the User-Agent is sent. The origin may
+// confirm the good copy in prior, if there is one, instead of sending it again. The answer
+// varies if any response on the way to it does.
+//
+// The only errors are ErrBusy, ErrExhausted and ErrUnsigned, and, if they concern the first URL and not a
+// redirect, ErrProhibited and ErrNoHost. Every other failure is an answer.
+func (f *fetcher) fetch(ctx context.Context, of Scope, start, userAgent string, prior *entry) (*Snapshot, content, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.settings.Timeout)
+	defer cancel()
+	userAgent = sendable(userAgent)
+	at, varied := start, false
+	for hop := 0; ; hop++ {
+		asked := prior.Good.validators(at)
+		s := &Snapshot{URL: at, Varies: varied}
+		file, next, err := f.get(ctx, of, s, userAgent, asked)
+		varied, s.URL = s.Varies, f.shown(at, start)
+		switch {
+		case errors.Is(err, ErrBusy), errors.Is(err, ErrExhausted), errors.Is(err, ErrUnsigned), hop == 0 && errors.Is(err, ErrProhibited):
+			return nil, nil, err
+		case err != nil && hop == 0 && unresolved(err):
+			return nil, nil, fmt.Errorf("%w: %w", ErrNoHost, err)
+		case err != nil:
+			return &Snapshot{URL: s.URL, Varies: varied, Error: shortened(f.reason(ctx, err)), Fetched: time.Now()}, nil, nil
+		case s.Status == http.StatusNotModified && len(asked) > 0:
+			if !varied || prior.Good.Varies {
+				return confirmed(prior.Good, s), prior.file, nil
+			}
+			// The copy was for all: another crawler may have brought it. Its confirmation is
+			// not this crawler's answer, so ask again, for all of it.
+			prior, next, hop = &entry{}, start, -1
+		case next == "":
+			return s, file, nil
+		case hop == f.settings.MaxRedirects:
+			s.Looped = true // RFC 9309, 2.3.1.2: as if there were none
+			return s, nil, nil
+		}
+		at = next
+	}
+}
+
+// sendable shortens a User-Agent and replaces its control characters, which net/http refuses to
+// send. The error would count as a failure of the origin, and all crawlers would be denied.
+func sendable(userAgent string) string {
+	agent := []byte(userAgent[:min(len(userAgent), maxUserAgent)])
+	for i, c := range agent {
+		if c < ' ' || c == 0x7f {
+			agent[i] = ' '
+		}
+	}
+	return strings.TrimSpace(string(agent))
+}
+
+// get makes one request, and adds its answer to s. It returns the file, if the answer has it, and where
+// it redirects to, if it does. Asked are validators of a copy, which the origin may confirm with a 304.
+func (f *fetcher) get(ctx context.Context, of Scope, s *Snapshot, userAgent string, asked http.Header) (file content, next string, err error) {
+	target, err := canonical.ParseURL(s.URL)
+	if err != nil {
+		return nil, "", err
+	}
+	req := (&http.Request{Method: http.MethodGet, URL: target.URL(), Host: target.Host, Header: http.Header{
+		// An empty value keeps net/http from adding its own.
+		"User-Agent": {userAgent},
+	}}).WithContext(ctx)
+	maps.Copy(req.Header, asked)
+	resp, err := f.transport.RoundTrip(req)
+	if err != nil {
+		return nil, "", err
+	}
+	defer closeArrived(resp.Body)
+
+	s.Status, s.Fetched = resp.StatusCode, time.Now()
+	s.Lifetime, s.Retry = lifetime.Of(resp.Header, s.Fetched), lifetime.RetryAfter(resp.Header, s.Fetched)
+	s.Varies = s.Varies || varies(resp.Header)
+	confirms := s.Status == http.StatusNotModified && len(asked) > 0
+	if s.good() || confirms {
+		s.ETag, s.Modified = validator(resp.Header, "ETag"), validator(resp.Header, "Last-Modified")
+	}
+	switch {
+	case confirms:
+		return nil, "", nil
+	case s.good():
+		data, err := f.read(ctx, resp)
+		if err != nil {
+			return nil, "", err
+		}
+		file = parse(of, data, f.settings.MaxBytes)
+		s.setFile(file)
+		return file, "", nil
+	case slices.Contains([]int{301, 302, 303, 307, 308}, s.Status):
+		resp.Request = req // to which a relative Location refers
+		if next, err = location(resp); err != nil && f.settings.HideRedirects {
+			err = errors.New("the origin redirects to a URL that can't be used")
+		}
+		return nil, next, err
+	}
+	if f.settings.Classify(s) == Unreachable || s.Status == http.StatusTooManyRequests {
+		s.Error = fmt.Sprintf("the origin answered %d", s.Status)
+	}
+	return nil, "", nil
+}
+
+// closeArrived closes a body. If the rest of it has arrived it is read before, so that the origin's first page can
+// come over the same connection: the body of a 404 is not read otherwise. It does not wait for any more.
+func closeArrived(body io.ReadCloser) {
+	if b, ok := body.(interface {
+		Peek() (beginning []byte, whole bool)
+	}); ok {
+		if _, whole := b.Peek(); whole {
+			_, _ = io.Copy(io.Discard, body)
+		}
+	}
+	body.Close()
+}
+
+// shown returns what is kept of a URL that a redirect of the file at start leads to: all of it, or what HideRedirects
+// leaves. That is no URL of a request, so the copy is fetched anew when it is due.
+func (f *fetcher) shown(at, start string) string {
+	to, err := canonical.ParseURL(at)
+	from, _ := canonical.ParseURL(start)
+	if !f.settings.HideRedirects || err != nil || to.Path == from.Path {
+		return at
+	}
+	return to.Origin() + "/…"
+}
+
+// validators returns the header that asks whether a copy is still valid. A copy that was
+// cut is fetched anew: the limit may have changed.
+func (s *Snapshot) validators(at string) http.Header {
+	h := http.Header{}
+	if s == nil || s.URL != at || s.Cut {
+		return h // validators belong to the URL of their response
+	}
+	if s.ETag != "" {
+		h.Set("If-None-Match", s.ETag)
+	}
+	if s.Modified != "" {
+		h.Set("If-Modified-Since", s.Modified)
+	}
+	return h
+}
+
+// confirmed is the prior copy after a 304, with the fields of that (RFC 9111, 4.3.4). A copy
+// that varies still does, even if the 304 lacks the Vary.
+func confirmed(prior, answer *Snapshot) *Snapshot {
+	s := *prior
+	s.Fetched, s.Failures, s.Since = answer.Fetched, 0, time.Time{}
+	if answer.Lifetime >= 0 {
+		s.Lifetime = answer.Lifetime
+	}
+	s.ETag = cmp.Or(answer.ETag, s.ETag)
+	s.Modified = cmp.Or(answer.Modified, s.Modified)
+	return &s
+}
+
+// read returns the body, decoded and bounded. A body cut short by the origin is
+// an error: the rules that are missing might be those that deny.
+func (f *fetcher) read(ctx context.Context, resp *http.Response) ([]byte, error) {
+	body, err := coding.NewReader(resp.Body, resp.Header.Values("Content-Encoding"))
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	// One byte past the limit shows whether it was reached; the rest of an
+	// endless file is never read.
+	bounded := io.LimitReader(body, int64(f.settings.MaxBytes)+1)
+	var data bytes.Buffer
+	data.Grow(int(min(max(resp.ContentLength, 0), smallBody)) + bytes.MinRead) // then a body that is not encoded fits
+	if n, err := data.ReadFrom(io.LimitReader(bounded, smallBody)); err != nil || n < smallBody {
+		return data.Bytes(), err
+	}
+	if f.large != nil {
+		select {
+		case f.large <- struct{}{}:
+			defer func() { <-f.large }()
+		case <-ctx.Done():
+			return nil, ErrBusy // it says nothing about the origin
+		}
+	}
+	_, err = data.ReadFrom(bounded)
+	return data.Bytes(), err
+}
+
+// validator returns a header that will be kept and sent back, unless it is too long.
+func validator(h http.Header, name string) string {
+	v := h.Get(name)
+	if len(v) > maxValidator {
+		return ""
+	}
+	return v
+}
+
+// location returns where a redirect leads.
+func location(resp *http.Response) (string, error) {
+	to, err := resp.Location()
+	switch {
+	case errors.Is(err, http.ErrNoLocation):
+		return "", errors.New("the origin redirects without saying where to")
+	case err != nil || len(resp.Header.Get("Location")) > maxURL:
+		return "", errors.New("the origin redirects to a text that is no URL, or too long")
+	}
+	to.Fragment, to.RawFragment = "", ""
+	target, err := canonical.ParseURL(to.String())
+	if err != nil {
+		return "", fmt.Errorf("the origin redirects to a URL that can't be used: %w", err)
+	}
+	return target.String(), nil
+}
+
+// varies reports whether a response depends on the crawler that asked, RFC 9110, 12.5.5: on its User-Agent, or
+// on its signature (RFC 9421). "*" stands for any part of the request. With Settings.UserAgent all fetches send
+// the same User-Agent. The answer binds one product token all the same, since the setting may change.
+func varies(h http.Header) bool {
+	for name := range strings.SplitSeq(strings.Join(h["Vary"], ","), ",") {
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "*", "user-agent", "signature", "signature-input", "signature-agent":
+			return true
+		}
+	}
+	return false
+}
+
+// shortened returns a text that is kept, within maxError.
+func shortened(text string) string {
+	if len(text) <= maxError {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxError], "") + "…"
+}
+
+// reason words an error for the crawler and the log, without parts that only a
+// programmer can read.
+func (f *fetcher) reason(ctx context.Context, err error) string {
+	var op *net.OpError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case unresolved(err):
+		return "a redirect leads to a name that does not resolve" // without the resolver's address
+	case errors.Is(err, ErrParent):
+		return err.Error() + "; check egress.proxy"
+	case errors.As(err, &certificate):
+		return certificate.Err.Error() + "; if its CA is your own, name it in egress.ca_file"
+	case ctx.Err() != nil:
+		return "no complete answer within robots.timeout"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the answer was cut short"
+	case errors.Is(err, io.EOF):
+		return "the origin closed the connection without an answer"
+	case errors.As(err, &op) && op.Op == "dial":
+		return strings.TrimPrefix(op.Error(), "dial ")
+	}
+	return err.Error()
+}
+
+// unresolved reports whether an error is the resolver's.
+func unresolved(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && !errors.Is(err, ErrParent)
+}

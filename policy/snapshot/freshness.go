@@ -1,0 +1,110 @@
+package snapshot
+
+import (
+	"net/http"
+	"time"
+)
+
+const (
+	// keepFor bounds the use of a cached copy in place of a 4xx (koster-rep-00, 2.3.1.3).
+	keepFor = 24 * time.Hour
+
+	firstBackoff = 5 * time.Second
+	lastBackoff  = 15 * time.Minute
+	// maxRetryAfter bounds what an origin may ask for: a mistyped Retry-After
+	// must not close it for a year.
+	maxRetryAfter = 24 * time.Hour
+
+	// clockSkew is how far the clock may have been set back since a snapshot was stored.
+	clockSkew = time.Minute
+)
+
+// Classify returns what an answer means by itself (RFC 9309, 2.3.1): Fresh, Unavailable or Unreachable.
+func (c *Settings) Classify(s *Snapshot) State {
+	switch {
+	case s.good():
+		return Fresh
+	case s.NoSlot:
+		return Unreachable
+	case c.forbids(s):
+		return Unreachable
+	case s.Looped:
+		return Unavailable // RFC 9309, 2.3.1.2
+	case s.Status == http.StatusTooManyRequests && c.TooManyRequests != "allow":
+		return Unreachable
+	case s.Status >= 400 && s.Status <= 499:
+		return Unavailable
+	}
+	return Unreachable
+}
+
+// forbids reports whether an answer denies everything to its crawler, whatever else is known of the origin.
+func (c *Settings) forbids(s *Snapshot) bool {
+	return s != nil && c.Forbidden == "disallow" && s.forbidden()
+}
+
+// until returns when a snapshot has to be fetched anew.
+func (c *Settings) until(s *Snapshot) time.Time {
+	if c.Classify(s) == Unreachable {
+		// It doubles with each failure in a row.
+		backoff := min(firstBackoff<<min(max(s.Failures-1, 0), 10), lastBackoff)
+		return s.Fetched.Add(min(max(backoff, s.Retry), maxRetryAfter))
+	}
+	life := s.Lifetime
+	if life < 0 {
+		life = c.MaxAge
+	}
+	return s.Fetched.Add(min(max(life, c.MinAge), c.MaxAge))
+}
+
+// current returns the answer that is valid for a crawler now, nil if it has to be fetched. The
+// first choice is the answer that binds this crawler only, the second the answer for all crawlers,
+// and the third, for a crawler without a slot, the answer that such clients of its entry share.
+func (c *Settings) current(rec *Record, slot string, now, asked time.Time) *Snapshot {
+	if s := c.valid(rec, rec.Bound[slot], rec.Copies[slot], now, asked); s != nil {
+		return s
+	}
+	if c.forbids(rec.Bound[slot]) {
+		return nil // the crawler has to ask again: what another was answered lifts nothing
+	}
+	if s := c.valid(rec, rec.Last, rec.Good, now, asked); s != nil {
+		return s
+	}
+	if s := rec.Bound[noSlot(slot)]; c.isValid(s, now, asked) && !c.hasSlot(rec, nil, slot, now) {
+		return s
+	}
+	return nil
+}
+
+// valid returns which of the last answer and the last good copy is valid, nil if none is.
+func (c *Settings) valid(rec *Record, last, good *Snapshot, now, asked time.Time) *Snapshot {
+	if c.isValid(last, now, asked) && !rec.outdated(last) {
+		return last
+	}
+	// After a failure the good copy may still be valid. After a 404 it is not: the
+	// origin has removed the file.
+	if good != last && (last == nil || c.Classify(last) == Unreachable) && c.isValid(good, now, asked) && !rec.outdated(good) {
+		return good
+	}
+	return nil
+}
+
+// isValid reports whether a snapshot need not be fetched anew. A snapshot that was fetched since
+// the request arrived is valid even if its lifetime has ended: an origin may forbid all caching,
+// and the request would fetch without end. A snapshot with a time in the future is not
+// valid: the clock was wrong when it was stored.
+func (c *Settings) isValid(s *Snapshot, now, asked time.Time) bool {
+	if s == nil || s.Fetched.After(now.Add(clockSkew)) {
+		return false
+	}
+	return now.Before(c.until(s)) || !s.Fetched.Before(asked)
+}
+
+// due reports whether a valid copy should be renewed in the background, so that no request
+// to a busy origin waits for it: in the last tenth of its lifetime. Crawlers without a slot
+// don't renew while the answer that they share is valid: each of them would try again.
+func (c *Settings) due(rec *Record, slot string, s *Snapshot, now time.Time) bool {
+	until := c.until(s)
+	return s.good() && now.Before(until) && now.After(until.Add(-until.Sub(s.Fetched)/10)) &&
+		(!c.isValid(rec.Bound[noSlot(slot)], now, now.Add(1)) || c.hasSlot(rec, nil, slot, now))
+}

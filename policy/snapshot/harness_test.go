@@ -1,0 +1,154 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/internal/origintest"
+)
+
+// Short names for what is used in most tests.
+var (
+	newOrigins = origintest.New
+	raw        = origintest.Raw
+	rules      = origintest.Rules
+	slow       = origintest.Slow
+)
+
+const example = "https://example.com/robots.txt"
+
+// defaults are DefaultSettings with a small cache.
+func defaults() Settings {
+	c := DefaultSettings()
+	c.CacheBytes = 1 << 20
+	return c
+}
+
+// A crawler sends requests. It is a configured one if it is one of its engine's.
+type crawler struct {
+	Name   string
+	Tokens []string // empty: the first product of its User-Agent
+	Wrap   func(http.RoundTripper) http.RoundTripper
+}
+
+// A request is of a crawler that sends this User-Agent.
+type request struct {
+	target    canonical.Target
+	Crawler   *crawler
+	UserAgent string
+}
+
+// asks returns a request of a crawler that is not configured.
+func asks(t testing.TB, url, userAgent string) request {
+	t.Helper()
+	target, err := canonical.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return request{target, &crawler{}, userAgent}
+}
+
+func (r request) tokens() []string {
+	token, _, _ := strings.Cut(r.UserAgent, "/")
+	switch {
+	case len(r.Crawler.Tokens) > 0:
+		return r.Crawler.Tokens
+	case token != "":
+		return []string{token}
+	}
+	return nil
+}
+
+// An engine decides requests by what the answers of origins mean, as package policy does.
+type engine struct {
+	*Resolver
+	known []*crawler
+}
+
+// engineFor returns an engine, which the caller closes: its goroutines must end inside the bubble.
+func engineFor(t testing.TB, settings Settings, web http.RoundTripper, s Store, log io.Writer) *engine {
+	t.Helper()
+	return engineWith(t, Config{Settings: settings, Transport: web, Store: s, Log: slog.New(slog.NewTextHandler(log, nil))})
+}
+
+func engineWith(t testing.TB, c Config, known ...*crawler) *engine {
+	t.Helper()
+	c.Slots = slotsOf(known)
+	r, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &engine{r, known}
+}
+
+// reconfigured returns an engine with these crawlers that shares all records with e.
+func (e *engine) reconfigured(c Config, known ...*crawler) *engine {
+	c.Slots = slotsOf(known)
+	return &engine{e.Reconfigured(c), known}
+}
+
+func slotsOf(known []*crawler) []string {
+	slots := []string{Slot("", nil)}
+	for _, k := range known {
+		slots = append(slots, Slot(k.Name, k.Tokens), Slot(k.Name, nil))
+	}
+	return slots
+}
+
+func (e *engine) query(r request) Query {
+	q := Query{Scope: Scope{Origin: r.target.Origin()}, Slot: Slot("", r.tokens()), UserAgent: "robotsgate/0"}
+	if slices.Contains(e.known, r.Crawler) {
+		q.Scope.Crawlers, q.Slot = true, Slot(r.Crawler.Name, r.tokens())
+	}
+	if len(r.Crawler.Tokens) > 0 {
+		q.UserAgent = r.Crawler.Tokens[0]
+	}
+	if r.Crawler.Wrap != nil {
+		q.Transport = r.Crawler.Wrap(e.config.Transport)
+	}
+	return q
+}
+
+// A decision is that of one request.
+type decision struct {
+	Allow  bool
+	Reason string
+	Robots Resolution
+}
+
+func (e *engine) Decide(ctx context.Context, r request) (d decision, err error) {
+	if d.Robots, err = e.Resolve(ctx, e.query(r)); err != nil {
+		return d, err
+	}
+	if d.Robots.File == nil {
+		d.Allow, d.Reason = d.Robots.Allow, map[bool]string{true: "unavailable", false: "unreachable"}[d.Robots.Allow]
+		return d, nil
+	}
+	v := d.Robots.File.Decide(r.target.Path, r.tokens()...)
+	d.Allow, d.Reason = v.Allowed, string(v.Reason)
+	return d, nil
+}
+
+func (e *engine) Refresh(ctx context.Context, r request) (Resolution, error) {
+	return e.Resolver.Refresh(ctx, e.query(r), false)
+}
+
+// verdict sums up a decision in a few words.
+func verdict(d decision, err error) string {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "error deadline"
+	case err != nil:
+		return "error other"
+	case d.Allow:
+		return "allow " + d.Reason + " " + string(d.Robots.State)
+	}
+	return "deny " + d.Reason + " " + string(d.Robots.State)
+}

@@ -1,0 +1,92 @@
+package snapshot
+
+import (
+	"context"
+	"time"
+)
+
+// Refresh fetches the file now, whatever is known of it. The other crawlers fetch anew
+// at their next request, and with tdmrep they do so for the origin's tdmrep.json, too.
+func (r *Resolver) Refresh(ctx context.Context, q Query, tdmrep bool) (Resolution, error) {
+	asked := time.Now()
+	res, err := r.wait(ctx, r.question(q), asked)
+	if err != nil {
+		return res, err
+	}
+	for _, crawlers := range []bool{false, true} {
+		r.outdate(Scope{Origin: q.Scope.Origin, Crawlers: crawlers}.Key(), asked)
+		if tdmrep {
+			r.outdate(Scope{Origin: q.Scope.Origin, TDMRep: true, Crawlers: crawlers}.Key(), asked)
+		}
+	}
+	return res, nil
+}
+
+// outdate marks the answers under a key that were fetched before a time as no longer valid. With a shared
+// store it does so without an answer too: another gate may know one.
+func (r *Resolver) outdate(key string, asked time.Time) {
+	sf := r.enter(key)
+	defer r.leave(sf)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !sf.entry.Empty() || r.config.Shared {
+		next := &entry{Record: sf.entry.Record, file: sf.entry.file}
+		next.Refreshed = asked
+		sf.entry = next
+		r.cache.put(key, next, nil)
+	}
+}
+
+// Learn takes over what other processes have saved under a key, which is that of a [Scope], if the
+// key is in memory. Otherwise it will be read from the store when a request needs it.
+func (r *Resolver) Learn(key string) {
+	if r.cache.get(key) == nil {
+		return
+	}
+	r.mu.Lock()
+	if r.ctx.Err() != nil {
+		r.mu.Unlock()
+		return
+	}
+	r.running.Add(1)
+	r.mu.Unlock()
+	defer r.running.Done()
+	sf := r.enter(key)
+	defer r.leave(sf)
+	r.learn(sf)
+}
+
+// Reread makes r read each record from the store again when a request needs it, in place of the one
+// in memory: other processes may have saved records of which r was not told with [Resolver.Learn].
+func (r *Resolver) Reread() { r.cache.entries.Clear() }
+
+// learn merges what the store has with what is known in memory.
+func (r *Resolver) learn(sf *scopeFetches) {
+	var saved *entry
+	r.guard(sf.key, 0, func(ctx context.Context) { saved = r.cache.read(ctx, sf.key) })
+	if saved == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := sf.entry
+	rec, learned := Merge(known.Record, saved.Record)
+	if !learned {
+		return
+	}
+	r.settingsFor(sf.scope).vacate(&rec, sf.jobs, time.Now())
+	next := &entry{Record: rec}
+	switch rec.Good {
+	case nil:
+	case known.Good:
+		next.file = known.file
+	default:
+		next.file = saved.file
+	}
+	sf.entry = next
+	if saved.Foreign {
+		r.cache.put(sf.key, next, nil)
+	} else {
+		r.cache.keep(sf.key, next)
+	}
+}

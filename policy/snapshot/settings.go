@@ -1,0 +1,78 @@
+package snapshot
+
+import (
+	"fmt"
+	"time"
+
+	"robotsgate/internal/field"
+)
+
+// Settings say how robots.txt is fetched, for how long an answer counts, and what it means. They are keys of the
+// robots section of a gate's configuration.
+type Settings struct {
+	MaxAge          time.Duration `yaml:"max_age"`                                // upper bound on freshness
+	MinAge          time.Duration `yaml:"min_age"`                                // lower bound
+	StaleFor        time.Duration `yaml:"stale_for"`                              // how long the last good copy serves while robots.txt is unreachable; 0: not at all
+	AfterStale      string        `yaml:"after_stale" enum:"disallow,allow,keep"` // then: "disallow" (also if empty), "allow" or "keep" the copy
+	Timeout         time.Duration `yaml:"timeout" positive:"yes"`                 // of a whole fetch, redirects included
+	MaxBytes        int           `yaml:"max_bytes" size:"yes" restart:"yes"`     // of a decoded robots.txt; a longer one is cut
+	MaxRedirects    int           `yaml:"max_redirects" doc:"a whole number, such as 5"`
+	TooManyRequests string        `yaml:"too_many_requests" enum:"disallow,allow"`               // a 429 means "disallow" (also if empty) or "allow"
+	Unavailable     string        `yaml:"unavailable" enum:"allow,keep"`                         // a 4xx means "allow" (also if empty), or "keep" the last good copy
+	Forbidden       string        `yaml:"forbidden" enum:"allow,disallow"`                       // a 401 or 403 means "allow" (also if empty), as any other 4xx, or "disallow"
+	UserAgent       string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // of fetches; empty: that of the [Query]
+	CacheBytes      int64         `yaml:"cache_bytes" size:"yes" restart:"yes" positive:"yes"`
+
+	// HideRedirects keeps of a redirect's destination no more than its origin, unless its path is that of the file:
+	// a parent proxy that gets a login may repeat it in the rest, which the status page and errors would show.
+	HideRedirects bool
+
+	reserved map[string]bool // slots that are always there, see [Config].Slots
+	tdmrep   bool            // these are the settings for tdmrep.json, see ForTDMRep
+}
+
+// DefaultSettings returns the settings that suit most crawlers.
+func DefaultSettings() Settings {
+	return Settings{
+		MaxAge: 24 * time.Hour, MinAge: 5 * time.Minute, StaleFor: 30 * 24 * time.Hour, AfterStale: "disallow",
+		Timeout: 10 * time.Second, MaxBytes: 512 << 10, MaxRedirects: 5, TooManyRequests: "disallow", Unavailable: "allow",
+		Forbidden: "allow", CacheBytes: 64 << 20,
+	}
+}
+
+// ForTDMRep returns the settings for answers to the request for tdmrep.json. It has no settings for a 404, a 410 and a
+// copy older than StaleFor: they state nothing, and so deny nothing. Another 4xx ends no good copy.
+func (c Settings) ForTDMRep() *Settings {
+	c.Unavailable, c.Forbidden, c.AfterStale, c.tdmrep = "", "", "", true
+	return &c
+}
+
+// check reports values that a Resolver can't work with.
+func (c *Settings) check() error {
+	for i, value := range []int64{int64(c.MaxAge), int64(c.Timeout), int64(c.MaxBytes), c.CacheBytes} {
+		if value <= 0 {
+			name := []string{"MaxAge", "Timeout", "MaxBytes", "CacheBytes"}[i]
+			return fmt.Errorf("snapshot: Settings.%s must be positive; DefaultSettings has a value for it", name)
+		}
+	}
+	return nil
+}
+
+// Check reports values that make no sense. A MinAge that is not given is at most MaxAge.
+func (c *Settings) Check(m *field.Mistakes) {
+	m.Require(c.MaxAge > 0 && c.MaxAge <= 24*time.Hour, "max_age", "%s is out of bounds: more than 0s and at most 24h (RFC 9309, section 2.4)", field.Duration(c.MaxAge))
+	// A shorter max_age alone must not conflict with the default of min_age.
+	if !m.Given("min_age") {
+		c.MinAge = min(c.MinAge, c.MaxAge)
+	}
+	if !m.Bad("max_age") {
+		m.Require(c.MinAge <= c.MaxAge, "min_age", "%s is more than robots.max_age, %s", field.Duration(c.MinAge), field.Duration(c.MaxAge))
+	}
+	m.Require(c.MaxBytes >= 500<<10, "max_bytes", "%s is too little: at least 500KiB (RFC 9309, section 2.5)", field.Size(c.MaxBytes))
+	m.Require(c.MaxRedirects >= 0 && c.MaxRedirects <= 20, "max_redirects", "%d is out of bounds: 0 to 20", c.MaxRedirects)
+}
+
+// Warn reports values that are allowed but are probably not intended.
+func (c *Settings) Warn(m *field.Mistakes) {
+	m.Require(c.MaxRedirects >= 5, "max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", c.MaxRedirects)
+}

@@ -1,0 +1,179 @@
+package tagcache
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"robotsgate/htmlmeta"
+	"robotsgate/policy/robotstag"
+	"robotsgate/policy/usage"
+)
+
+func newCache(t *testing.T, bytes int64) *Cache {
+	t.Helper()
+	c, err := New(bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCache(t, 1<<20)
+		defer c.Close()
+		noindex := robotstag.ParseMeta("robots", "noindex")
+		for _, test := range []struct {
+			cacheControl string
+			want         time.Duration
+		}{
+			{"", 24 * time.Hour}, // if the answer does not say
+			{"max-age=60", time.Minute},
+			{"no-store", 0},
+		} {
+			h := http.Header{}
+			if test.cacheControl != "" {
+				h.Set("Cache-Control", test.cacheControl)
+			}
+			c.Put("http://a/", nil, h, "text/html", noindex, usage.Head{})
+			tags, ok := c.Get("http://a/", nil, nil, "")
+			if !ok || len(tags.Tags.Rules) != 1 || tags.Until.Sub(tags.At) != test.want {
+				t.Errorf("%q: got %+v, %v, want it for %v", test.cacheControl, tags, ok, test.want)
+			}
+		}
+		if _, ok := c.Get("http://a/?", nil, nil, ""); ok {
+			t.Error("another spelling of the URL was found")
+		}
+	})
+}
+
+// TestVariants: an answer without a page finds the tags of its own variant only.
+func TestVariants(t *testing.T) {
+	for _, test := range []struct {
+		name              string
+		request, answer   string // of the page
+		request2, answer2 string // of the answer without one
+		mediaType         string // of the latter
+		want              bool
+	}{
+		{name: "no Vary", request: "Cookie: a", request2: "Cookie: b", want: true},
+		{name: "the same type", mediaType: "text/html", want: true},
+		{name: "another type", mediaType: "application/json"},
+		{name: "the same field", request: "Accept-Language: de", answer: "Vary: accept-language", request2: "Accept-Language: de", want: true},
+		{name: "another value", request: "Accept-Language: de", answer: "Vary: Accept-Language", request2: "Accept-Language: en"},
+		{name: "no field", request: "Accept-Language: de", answer: "Vary: Accept-Language"},
+		{name: "one field of two", request: "A: 1; B: 1", answer: "Vary: A, B", request2: "A: 1; B: 2"},
+		{name: "two lines of Vary", request: "A: 1; B: 1", answer: "Vary: A; Vary: B", request2: "A: 1; B: 2"},
+		{name: "both fields", request: "A: 1; B: 1", answer: "Vary: B, A", request2: "A: 1; B: 1", answer2: "Vary: A", want: true},
+		{name: "values across fields", request: "A: 1; A: 2", answer: "Vary: A, B", request2: "A: 1; B: 2"},
+		{name: "any", answer: "Vary: *"},
+		{name: "any among others", answer: "Vary: A, *"},
+		{name: "a signature", answer: "Vary: Signature"},
+		{name: "too long", answer: "Vary: " + strings.Repeat("a", 600)},
+		{name: "empty", answer: "Vary: ,", want: true},
+		{name: "the answer varies by anything", answer2: "Vary: *"},
+		{name: "the answer varies by more", request: "A: 1; B: 1", answer: "Vary: A", request2: "A: 1; B: 1", answer2: "Vary: A, B"},
+		{name: "only the answer varies", answer2: "Vary: A"},
+		{name: "the same ETag", answer: "ETag: \"x\"", answer2: "ETag: W/\"x\"", want: true},
+		{name: "another ETag", answer: "ETag: \"x\"", answer2: "ETag: \"y\""},
+		{name: "another Last-Modified", answer: "Last-Modified: Mon, 23 Nov 2026 08:00:00 GMT", answer2: "Last-Modified: Tue, 24 Nov 2026 08:00:00 GMT"},
+		{name: "no ETag", answer: "ETag: \"x\"", want: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCache(t, 1<<20)
+			defer c.Close()
+			c.Put("http://a/", fields(test.request), fields(test.answer), "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
+			if _, ok := c.Get("http://a/", fields(test.request2), fields(test.answer2), test.mediaType); ok != test.want {
+				t.Errorf("found: %v", ok)
+			}
+		})
+	}
+	t.Run("side by side", func(t *testing.T) {
+		c := newCache(t, 1<<20)
+		defer c.Close()
+		for _, value := range []string{"noindex", "nofollow"} {
+			c.Put("http://a/", fields("A: "+value), fields("Vary: A"), "text/html", robotstag.ParseMeta("robots", value), usage.Head{})
+		}
+		for _, value := range []string{"noindex", "nofollow"} {
+			if seen, ok := c.Get("http://a/", fields("A: "+value), nil, ""); !ok || seen.Tags.Rules[0].Name != value {
+				t.Errorf("%s: got %+v, %v", value, seen, ok)
+			}
+		}
+		c.Put("http://a/", nil, fields("Vary: *"), "text/html", robotstag.Tags{}, usage.Head{})
+		if _, ok := c.Get("http://a/", fields("A: noindex"), nil, ""); ok {
+			t.Error("a variant was found although the URL varies by anything")
+		}
+	})
+}
+
+// fields returns a header of lines that are separated by semicolons.
+func fields(lines string) http.Header {
+	h := http.Header{}
+	for line := range strings.SplitSeq(lines, "; ") {
+		if name, value, ok := strings.Cut(line, ": "); ok {
+			h.Add(name, value)
+		}
+	}
+	return h
+}
+
+// TestBurst: no page that fits is dropped.
+func TestBurst(t *testing.T) {
+	c := newCache(t, 64<<20)
+	defer c.Close()
+	const pages = 20_000
+	for i := range pages {
+		c.Put(fmt.Sprint("http://a/", i), nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
+	}
+	kept := 0 // Size leaves out those that the cache takes at the moment
+	for i := range pages {
+		if _, ok := c.Get(fmt.Sprint("http://a/", i), nil, nil, ""); ok {
+			kept++
+		}
+	}
+	if kept != pages {
+		t.Errorf("%d of %d pages are kept", kept, pages)
+	}
+}
+
+// TestMemory: the heap follows the bound.
+func TestMemory(t *testing.T) {
+	const bound = 1 << 20
+	c := newCache(t, bound)
+	defer c.Close()
+	long := strings.Repeat("x", 1000)
+	before := heap()
+	for i := range 20_000 {
+		head := usage.HeadOf([]htmlmeta.Meta{{Name: "tdm-policy", Content: fmt.Sprint("https://a.example/", long, i)}}, nil)
+		c.Put(fmt.Sprint("http://a/", long, i), nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), head)
+	}
+	if grown := heap() - before; grown > 2*bound {
+		t.Errorf("the heap grew by %d bytes, the bound is %d", grown, bound)
+	}
+	runtime.KeepAlive(c)
+}
+
+func TestSize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCache(t, 1<<20)
+		defer r.Close()
+		r.Put("http://a.example/", nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
+		time.Sleep(time.Second)
+		if got := r.Size(); got.Entries != 1 || got.Bytes < 250 || got.Bytes > 1000 || got.Bound != 1<<20 {
+			t.Errorf("tags: got %+v", got)
+		}
+	})
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
