@@ -76,13 +76,8 @@ const (
 	digits  = "0123456789"
 )
 
-var (
-	number        = regexp.MustCompile(`^-?([0-9]{1,15}|[0-9]{1,12}\.[0-9]{1,3})$`)
-	integer       = regexp.MustCompile(`^-?[0-9]{1,15}$`)
-	stringText    = regexp.MustCompile(`^([ !#-[\]-~]|\\["\\])*"`)
-	base64        = regexp.MustCompile(`^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?$`)
-	displayString = regexp.MustCompile(`^([ !#$&-~]|%[0-9a-f]{2})*$`)
-)
+// base64 is the text of a Byte Sequence, with or without its padding.
+var base64 = regexp.MustCompile(`^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?$`)
 
 // key reads a key (4.2.3.3).
 func (r *itemReader) key() (key string, ok bool) {
@@ -136,24 +131,71 @@ func (r *itemReader) bareItem() (token string, ok bool) {
 	case r.take("?"):
 		return "", r.take("0") || r.take("1")
 	case r.take("@"):
-		return "", integer.MatchString(r.while(digits + "-."))
+		return "", isInteger(r.while(digits + "-."))
 	case r.take(`"`):
-		end := stringText.FindString(r.rest)
-		return "", r.take(end) && end != ""
+		return "", r.text()
 	case r.take(":"):
 		text, ok := r.until(":")
 		return "", ok && base64.MatchString(text)
 	case r.take(`%"`):
 		text, ok := r.until(`"`)
-		if !ok || !displayString.MatchString(text) {
-			return "", false
-		}
-		text, err := url.PathUnescape(text)
-		return "", err == nil && utf8.ValidString(text)
+		return "", ok && isDisplayText(text)
 	}
 	if n := r.while(digits + "-."); n != "" {
-		return "", number.MatchString(n)
+		return "", isNumber(n)
 	}
 	token = r.while(letters + digits + "!#$%&'*+-.^_`|~:/")
 	return token, token != "" && strings.IndexByte(letters+"*", token[0]) >= 0
+}
+
+// text removes a String behind its first quote (4.2.5).
+func (r *itemReader) text() bool {
+	for i := 0; i < len(r.rest); i++ {
+		switch c := r.rest[i]; {
+		case c == '"':
+			r.rest = r.rest[i+1:]
+			return true
+		case !isPrintable(c):
+			return false
+		case c == '\\':
+			if i++; i == len(r.rest) || r.rest[i] != '"' && r.rest[i] != '\\' {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+func isPrintable[T byte | rune](c T) bool { return ' ' <= c && c <= '~' }
+
+// isDisplayText reports whether s is the text of a Display String: UTF-8, with escapes in lower case (4.2.10).
+func isDisplayText(s string) bool {
+	if strings.ContainsFunc(s, func(c rune) bool { return !isPrintable(c) }) {
+		return false
+	}
+	plain, err := url.PathUnescape(s)
+	if err != nil || !utf8.ValidString(plain) {
+		return false
+	}
+	for _, escape, found := strings.Cut(s, "%"); found; _, escape, found = strings.Cut(escape, "%") {
+		if strings.ContainsAny(escape[:2], "ABCDEF") {
+			return false
+		}
+	}
+	return true
+}
+
+// isInteger reports whether s is an Integer (3.3.1).
+func isInteger(s string) bool {
+	s = strings.TrimPrefix(s, "-")
+	return s != "" && len(s) <= 15 && strings.Trim(s, digits) == ""
+}
+
+// isNumber reports whether s is an Integer or a Decimal (3.3.2).
+func isNumber(s string) bool {
+	whole, fraction, decimal := strings.Cut(s, ".")
+	if !decimal {
+		return isInteger(s)
+	}
+	return isInteger(whole) && len(strings.TrimPrefix(whole, "-")) <= 12 && isInteger(fraction) && len(fraction) <= 3 && fraction[0] != '-'
 }
