@@ -459,3 +459,26 @@ func TestSharedUse(t *testing.T) {
 		g.closed(t)
 	})
 }
+
+// A request whose turn is now has not waited, however long the clock takes to say so.
+func TestSharedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := newTestClock()
+		clock.delay = 20 * time.Millisecond
+		p := New(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 10}, clock)
+		p.Started("https://a.example") // the fetch of its robots.txt, which does not delay the first request
+		for _, want := range []struct {
+			by   Source
+			held time.Duration
+		}{{"", 0}, {ByInterval, 5 * time.Second}} {
+			turn, err := p.Wait(t.Context(), Request{Origin: "https://a.example", CrawlDelay: 5 * time.Second, Fetched: want.held == 0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if turn.By != want.by || turn.Held.Round(time.Second) != want.held || want.held == 0 && turn.Held != 0 {
+				t.Errorf("got %v by %q, want %v by %q", turn.Held, turn.By, want.held, want.by)
+			}
+			turn.Done(Answer{})
+		}
+	})
+}

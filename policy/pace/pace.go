@@ -239,9 +239,8 @@ func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 		o = p.remember(r.Origin, now)
 	}
 	early := o != nil && o.paused(r.Token) > now
-	if turn = p.start(o, r, now); a.waits {
-		turn.By = a.by
-	}
+	turn = p.start(o, r, now)
+	turn.By = a.by
 	if early {
 		turn.start = never // it does not obey the pause, so its answer neither doubles nor ends it
 	}

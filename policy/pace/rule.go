@@ -44,6 +44,9 @@ func (p *Pacer) foresee(o *origin, r *Request, now, deadline time.Duration) *arr
 	for _, rule := range p.rules {
 		rule.arrive(p, a)
 	}
+	if !a.waits {
+		a.by = ""
+	}
 	return a
 }
 
