@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,6 +50,9 @@ func hostSockets(reach []Reach) ([]string, error) {
 		if filepath.IsAbs(s.name) {
 			h.add(s.name)
 		}
+	}
+	for _, path := range socketVariables() {
+		h.add(path)
 	}
 	h.addMounted()
 	h.walkEach(socketFolders())
@@ -260,6 +264,20 @@ func compact(dirs []string) (all []string) {
 		all = append(all, real)
 	}
 	return all
+}
+
+// socketVariables returns the sockets that environment variables name.
+func socketVariables() (paths []string) {
+	for _, name := range []string{"SSH_AUTH_SOCK", "DOCKER_HOST", "CONTAINER_HOST", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "PULSE_SERVER", "WAYLAND_DISPLAY", "NOTIFY_SOCKET"} {
+		value := os.Getenv(name)
+		value = strings.TrimPrefix(strings.TrimPrefix(value, "unix:path="), "unix:")
+		value, _, _ = strings.Cut(value, ",")
+		value = strings.TrimPrefix(value, "//")
+		if filepath.IsAbs(value) {
+			paths = append(paths, value)
+		}
+	}
+	return paths
 }
 
 // addMounted adds sockets of other network namespaces that are mounted here: a single one, or one in
