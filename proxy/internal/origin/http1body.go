@@ -88,11 +88,13 @@ func (b *http1Body) end(reusable bool) {
 	if !b.ended.CompareAndSwap(false, true) {
 		return
 	}
+	// If unwatch fails the context has ended, and closes the connection. Close, which may be called
+	// while Read calls watch, gets no further than to reusable.
 	if !reusable || b.c.reader.Buffered() > 0 || !b.c.unwatch() {
 		closeAtOnce(b.c.conn)
 		return
 	}
 	b.c.returnReader()
-	b.c.unwatch, b.c.memory = nil, nil // an idle connection must not keep a request in memory
+	b.c.ctx, b.c.memory = nil, nil // an idle connection must not keep a request in memory
 	b.client.put(b.c)
 }
