@@ -15,8 +15,11 @@ const (
 // A collector gathers rules, keeping the strictest of each kind.
 type collector struct {
 	tags Tags
-	seen map[seenKey]int // index into tags.Rules
+	seen map[seenKey]int // index into tags.Rules, if there are more than fewRules
 }
+
+// fewRules is how many rules are found faster without a map.
+const fewRules = 16
 
 // Rules with the same seenKey restrict the same thing for the same crawlers, so only the
 // strictest of them is kept.
@@ -29,17 +32,31 @@ type seenKey struct {
 func (c *collector) add(r Rule) {
 	key := keyOf(r)
 	i, ok := c.seen[key]
+	if c.seen == nil {
+		i = slices.IndexFunc(c.tags.Rules, func(r Rule) bool { return keyOf(r) == key })
+		ok = i >= 0
+	}
 	switch {
 	case !ok:
-		if c.seen == nil {
-			c.seen = map[seenKey]int{}
-		}
-		c.seen[key] = len(c.tags.Rules)
 		c.tags.Rules = append(c.tags.Rules, r)
+		c.index()
 	case stricter(r, c.tags.Rules[i]):
 		// The slice is the collector's own, so no other Tags change.
 		r.Scope = c.tags.Rules[i].Scope
 		c.tags.Rules[i] = r
+	}
+}
+
+// index adds the rules that are not in seen yet.
+func (c *collector) index() {
+	if len(c.tags.Rules) <= fewRules {
+		return
+	}
+	if c.seen == nil {
+		c.seen = make(map[seenKey]int)
+	}
+	for i := len(c.seen); i < len(c.tags.Rules); i++ {
+		c.seen[keyOf(c.tags.Rules[i])] = i
 	}
 }
 
