@@ -20,8 +20,8 @@ import (
 //     answer an error with a 500 and the error's text.
 //   - Hop-by-hop fields: it drops some of them, and Accept-Encoding, from requests, and none from responses.
 //     KeepHeader switches that off; package header removes them all.
-//   - It copies a response's header field by field. The gate's own fields, which are most of a refusal's, are set
-//     on the ResponseWriter instead, and KeepDestinationHeaders keeps them there.
+//   - It copies a response's header field by field, which takes an allocation for each. So send moves the header to
+//     the ResponseWriter, and KeepDestinationHeaders keeps it there.
 //   - io.Copy to a ResponseWriter with ReadFrom costs one more write for each small body: the recorder has none.
 //   - It does not flush bodies of unknown length, and closes bodies twice: stream takes care of both.
 //   - A response that breaks off ends as a complete one: handle breaks off the client's connection.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -148,6 +149,8 @@ func (x *exchange) send(r *http.Request) *http.Response {
 	if x.Decision.Denied() {
 		return inPlaceOf(resp, x.body, x.answer(refusal(in, &x.signals)), &x.out)
 	}
+	maps.Copy(x.out.Header(), resp.Header)
+	resp.Header = nil // goproxy would copy it
 	annotate(x.out.Header(), &x.signals)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		resp.Body = &switched{resp.Body, &x.out, body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence, Together: true}}
@@ -191,6 +194,7 @@ func (x *exchange) relay(ctx context.Context) *answer {
 // 500, or its connection if the answer has begun, but never the process.
 func (x *exchange) finish() {
 	cause := recover()
+	x.reportAnswer(nil) // by now the origin has answered, or never will
 	if cause != nil && !isAbort(cause) {
 		x.failed = "internal error"
 		x.p.Log.Error("panic while serving a request; please report it", "id", x.id, "origin", x.origin, "panic", cause, "stack", string(debug.Stack()))

@@ -106,7 +106,7 @@ const ownName = "robotsgate.invalid"
 func isOwn(target canonical.Target) bool { return target.Hostname() == ownName }
 
 // An inbound is what a client asks of the gate: a request, or a tunnel as a whole. It is complete before
-// the first stage, and no stage changes it.
+// the first stage, and no stage changes it, but that permit removes from the header what is not for the origin.
 type inbound struct {
 	id       string
 	start    time.Time

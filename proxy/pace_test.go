@@ -461,3 +461,38 @@ func TestHeldHTTP2(t *testing.T) {
 	all.Wait()
 	eventually(t, "all memory is returned", func() bool { return pacer.Waiting() == 0 && w.gate.memory.Used() == 0 })
 }
+
+// A panickingUpstream is one with a mistake: it panics at a path.
+type panickingUpstream struct{ Upstream }
+
+func (u panickingUpstream) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Path == "/panic" {
+		panic("a mistake")
+	}
+	return u.Upstream.RoundTrip(r)
+}
+
+// A request that panics gives its turn back: the one that ends a pause does not leave the others waiting.
+func TestPanicGivesTurnBack(t *testing.T) {
+	pacer := pace.New(pace.Config{MaxWait: 10 * time.Second, MaxQueue: 10, BackOff: time.Minute}, nil)
+	w := newWorld(t, options{
+		gate:     func(o *Options) { o.Settings.Pacer = pacer },
+		upstream: func(u Upstream) Upstream { return panickingUpstream{u} },
+		handler: func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/busy" {
+				rw.Header().Set("Retry-After", "1")
+				rw.WriteHeader(http.StatusTooManyRequests)
+			}
+		},
+	})
+	for _, c := range []struct {
+		path   string
+		status int
+	}{{"/busy", 429}, {"/panic", 500}, {"/page", 200}} { // the second waits for the end of the pause
+		resp, _ := w.get(w.http + c.path)
+		wantStatus(t, resp, c.status)
+		if held := w.next(t).Paced.Held; c.path == "/page" && held > 0 {
+			t.Errorf("it was held for %v", held)
+		}
+	}
+}
