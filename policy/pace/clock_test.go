@@ -482,3 +482,14 @@ func TestSharedAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// A gate that can remember no further origin still counts and sends the requests of report mode.
+func TestSharedObserveUnknown(t *testing.T) {
+	p := New(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 10}, newTestClock())
+	for i := range maxOrigins {
+		p.origins[fmt.Sprint(i)] = &origin{last: p.now(), memory: time.Hour}
+	}
+	if _, turn, err := p.Observe(Request{Origin: "https://a.example", CrawlDelay: time.Second}); turn == nil || err != nil {
+		t.Errorf("got %v, %v", turn, err)
+	}
+}

@@ -16,7 +16,7 @@ func (intervals) arrive(p *Pacer, a *arrival) {
 }
 
 func (intervals) observed(p *Pacer, t *Turn) {
-	if o := p.origins[t.request.Origin]; p.share(o, t.request) {
+	if o := p.origins[t.request.Origin]; o != nil && p.share(o, t.request) {
 		p.tell(o, false)
 	}
 }
