@@ -251,6 +251,7 @@ func TestHostile(t *testing.T) {
 		"unreadable licences":  robots("License: https://a.test/%d<\n"),
 		"Content-Usage":        field("Content-Usage", "a%d=n,"),
 		"parameters":           field("Content-Usage", "a=n;a;b;c=\"x\","),
+		"byte sequences":       field("Content-Usage", "a=:"+strings.Repeat("AAAA", 300)+":,"),
 		"inner lists":          field("Content-Usage", "a=(a b c \"x\" %\"%20\" 1.5),"),
 		"Content-Signal":       field("Content-Signal", "a%d=no,"),
 		"Link":                 field("Link", "<a>,"),

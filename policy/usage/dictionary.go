@@ -2,7 +2,6 @@ package usage
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -76,9 +75,6 @@ const (
 	digits  = "0123456789"
 )
 
-// base64 is the text of a Byte Sequence, with or without its padding.
-var base64 = regexp.MustCompile(`^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?$`)
-
 // key reads a key (4.2.3.3).
 func (r *itemReader) key() (key string, ok bool) {
 	key = r.while(lower + digits + "_-.*")
@@ -136,7 +132,7 @@ func (r *itemReader) bareItem() (token string, ok bool) {
 		return "", r.text()
 	case r.take(":"):
 		text, ok := r.until(":")
-		return "", ok && base64.MatchString(text)
+		return "", ok && isBase64(text)
 	case r.take(`%"`):
 		text, ok := r.until(`"`)
 		return "", ok && isDisplayText(text)
@@ -183,6 +179,15 @@ func isDisplayText(s string) bool {
 		}
 	}
 	return true
+}
+
+// isBase64 reports whether s is the text of a Byte Sequence, with or without its padding (4.2.7).
+func isBase64(s string) bool {
+	bytes := strings.TrimRight(s, "=")
+	if padding := len(s) - len(bytes); padding > 2 || padding > 0 && len(s)%4 != 0 {
+		return false
+	}
+	return len(bytes)%4 != 1 && strings.Trim(bytes, letters+digits+"+/") == ""
 }
 
 // isInteger reports whether s is an Integer (3.3.1).
