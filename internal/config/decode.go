@@ -113,7 +113,7 @@ func (d *decoder) entries(n *yaml.Node, path string) map[string]entry {
 		case key.Kind != yaml.ScalarNode:
 			d.note(line, "a key must be a word, got %s", kind(key))
 		case key.ShortTag() == "!!merge":
-			d.note(line, "<< is not supported: write the keys here")
+			d.note(line, "<< is not supported: write the keys here, or name the whole value by an alias (*name)")
 		case again:
 			d.note(line, "%s is given twice, first in line %d: remove one of them", display(field.Join(path, key.Value)), first.line)
 		default:
