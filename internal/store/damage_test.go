@@ -198,6 +198,19 @@ func TestNoFile(t *testing.T) {
 	}
 }
 
+// TestKilledAtFirstLine: the data of a segment without an item, as a kill leaves it, is no damage.
+func TestKilledAtFirstLine(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string][]byte{"00000001.data": []byte("{\"key\":\"https://1.exa"), "00000001.index": nil})
+	d, log := openLogged(t, dir, ample)
+	rec := answered("User-agent: *\n")
+	save(t, d, map[string]snapshot.Record{origin(1): rec})
+	loaded(t, d, origin(1), rec)
+	if sound(t, d); log.Len() > 0 {
+		t.Errorf("the log says %s", log)
+	}
+}
+
 // TestDamagedBody: a damaged body is not used, and written again after a fetch. A reader says so, and changes nothing.
 func TestDamagedBody(t *testing.T) {
 	files, _, saved := few(t)

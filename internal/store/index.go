@@ -87,10 +87,6 @@ func (x *Reader) open(flag int) error {
 	}
 	x.lines, x.bodies = make(map[id]line, items), make(map[id]body, items) // or else to grow them takes long
 	for _, s := range x.segments {
-		s.damaged = s.items
-		if s.items == 0 && s.size > 0 { // the index file was lost
-			s.damaged = 1
-		}
 		if err := s.scan(func(it item) bool { s.damaged--; x.add(&it); return true }); err != nil {
 			return err
 		}

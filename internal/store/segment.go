@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,7 +27,7 @@ type segment struct {
 	data, index *os.File
 	size        int64 // of the data file
 	items       int64 // in the index file
-	damaged     int64 // items that were not sound when it was opened
+	damaged     int64 // items that were not sound when it was opened; 1: the index file was lost
 }
 
 const (
@@ -41,6 +42,8 @@ func openSegment(dir string, number uint32, flag int) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, err = os.Stat(name + indexSuffix)
+	lost := errors.Is(err, fs.ErrNotExist)
 	index, err := os.OpenFile(name+indexSuffix, flag, 0o600)
 	if err != nil {
 		return nil, errors.Join(err, data.Close())
@@ -52,6 +55,9 @@ func openSegment(dir string, number uint32, flag int) (*segment, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	s.size, s.items = dataInfo.Size(), indexInfo.Size()/itemSize // of an item that a crash has cut off there is less
+	if s.damaged = s.items; lost && s.size > 0 {
+		s.damaged = 1
+	}
 	return s, nil
 }
 
