@@ -77,7 +77,7 @@ var imports = map[string][]string{
 	"policy/internal/origintest": {},                  // answers of origins, for tests
 
 	// The commands, and what they share.
-	"internal/cli": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "policy/usage", "htmlmeta", "proxy", "internal/audit", "internal/replay", "internal/evidence",
+	"internal/cli": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta", "proxy", "internal/audit", "internal/replay", "internal/evidence",
 		"internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport", "internal/outcomes", "internal/processes", "internal/questions", "internal/wholefile"},
 	"internal/questions": {"htmlmeta", "internal/console", "policy", "policy/canonical", "policy/robotstag", "policy/robotstxt", "policy/usage"},
 	"internal/clientenv": {"internal/ca"},

@@ -15,7 +15,7 @@ import (
 // usage reads them. This file collects its input for a request, and denies requests for reserved content.
 
 // UsageInput returns what is known of the use of a URL before the request for it is sent: what robots.txt
-// and tdmrep.json say. The caller adds the response. Path is that of the request's [Target].
+// and tdmrep.json say. The caller adds the response. Path is that of the request's [canonical.Target].
 func (d *Decision) UsageInput(path string) usage.Input {
 	if d.beside != nil {
 		return d.beside.UsageInput(path)

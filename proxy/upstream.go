@@ -22,7 +22,7 @@ import (
 // [Settings] and to the policy engine. [Signing] wraps it for the requests of one crawler. The RoundTrip of a wrapper changes a clone of the request, with the same
 // context. It must leave the Body of a 101 response an [io.ReadWriteCloser].
 type Upstream interface {
-	// RoundTrip sends a request to its origin. Package policy names the errors that matter for a
+	// RoundTrip sends a request to its origin. Package policy/snapshot names the errors that matter for a
 	// decision, such as [snapshot.ErrProhibited]. 1xx responses are passed to the
 	// [net/http/httptrace.ClientTrace] in the request's context. Its GotConn is called before each
 	// attempt to send the request, which is sent with the header as GotConn leaves it.

@@ -5,13 +5,13 @@
 // in order of arrival within one crawler. Gates that share a [Clock] follow the rules together.
 //
 // The package knows time and queues only: it sends nothing, and reads no robots.txt.
-//
-// # Where to change what
+package pace
+
+// Where to change what.
 //
 // A rule is a file and a row of the table in config.go, which has its settings too. One that bounds a
 // number of requests only returns a [Limit]: the Pacer counts them, for one gate and for a fleet alike. The
 // model is quota in quota_test.go.
-package pace
 
 import (
 	"cmp"

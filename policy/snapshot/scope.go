@@ -7,7 +7,7 @@ import "strings"
 // an origin may answer the User-Agent of a crawler otherwise than that of other clients, with or without Vary.
 type Scope struct {
 	Origin   string
-	TDMRep   bool   // the file is the tdmrep.json, see [Usage]; false: the robots.txt
+	TDMRep   bool   // the file is the tdmrep.json; false: the robots.txt
 	Crawlers bool   // for the configured crawlers; false: for all other clients
 	Slot     string // only for the crawler with this [Slot]; empty: for all
 }
