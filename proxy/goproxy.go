@@ -6,8 +6,6 @@ import (
 	"net/http"
 
 	"github.com/elazarl/goproxy"
-
-	"robotsgate/policy/canonical"
 )
 
 // This file is the only one that touches goproxy. What goproxy does: it calls permit and send for each
@@ -31,27 +29,19 @@ import (
 // A forwarder passes requests on with goproxy.
 type forwarder struct{ *goproxy.ProxyHttpServer }
 
-// forwarded is a request that goproxy passes on.
-type forwarded interface {
-	// permit returns the response if the gate itself answers, and nil if the request is to be sent.
-	permit(*http.Request) *http.Response
-	// send sends the request.
-	send(*http.Request) *http.Response
-}
-
-type forwardedKey struct{}
+type exchangeKey struct{}
 
 func newForwarder(log *slog.Logger) forwarder {
 	g := goproxy.NewProxyHttpServer()
 	g.KeepHeader, g.KeepDestinationHeaders = true, true
 	g.Logger = slog.NewLogLogger(log.Handler(), slog.LevelDebug) // records of requests have the same
 	g.OnRequest().DoFunc(func(r *http.Request, ctx *goproxy.ProxyCtx) (*http.Request, *http.Response) {
-		f := r.Context().Value(forwardedKey{}).(forwarded)
-		if resp := f.permit(r); resp != nil {
+		x := r.Context().Value(exchangeKey{}).(*exchange)
+		if resp := x.permit(r); resp != nil {
 			return r, resp
 		}
 		ctx.RoundTripper = goproxy.RoundTripperFunc(func(r *http.Request, _ *goproxy.ProxyCtx) (*http.Response, error) {
-			return f.send(r), nil
+			return x.send(r), nil
 		})
 		return r, nil
 	})
@@ -59,8 +49,8 @@ func newForwarder(log *slog.Logger) forwarder {
 }
 
 // forward passes a request on. Its URL and Host are those of the target from here on, whatever the client has sent.
-func (g forwarder) forward(ctx context.Context, w http.ResponseWriter, r *http.Request, target canonical.Target, f forwarded) {
-	r = r.WithContext(context.WithValue(ctx, forwardedKey{}, f))
-	r.URL, r.Host = target.URL(), target.Host
-	g.ServeHTTP(w, r)
+func (g forwarder) forward(ctx context.Context, r *http.Request, x *exchange) {
+	r = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
+	r.URL, r.Host = x.target.URL(), x.target.Host
+	g.ServeHTTP(&x.out, r)
 }

@@ -71,7 +71,7 @@ func (p *Proxy) handle(x *exchange, w http.ResponseWriter, r *http.Request, no *
 	case x.http1() && !x.out.memory.TakeHeader(x.header): // HTTP/2 has taken it in AdmitStream
 		no = failure(memory.ErrLimit, &x.inbound, nil)
 	default:
-		p.forwarder.forward(x.context(r.Context(), r.Body != http.NoBody), &x.out, r, x.target, x) // permit: decide; send
+		p.forwarder.forward(x.context(r.Context(), r.Body != http.NoBody), r, x) // permit: decide; send
 	}
 	if no != nil {
 		x.respond(no)
@@ -260,9 +260,10 @@ func (x *exchange) roundTrip(r *http.Request) (*http.Response, signature, error)
 		u.Proceed = x.informational.sendContinue
 	}
 	if wrapped := x.settings.wrapped[x.crawler]; wrapped != nil {
-		return roundTrip(wrapped, r, true)
+		return roundTripSigned(wrapped, r)
 	}
-	return roundTrip(x.settings.Upstream, r, false)
+	resp, err := x.settings.Upstream.RoundTrip(r)
+	return resp, signature{}, err
 }
 
 // reportAnswer says how the origin has answered, so that others may be sent.

@@ -111,15 +111,11 @@ type signature struct {
 	took time.Duration // to make the signatures of all attempts
 }
 
-// signatureKey is the key of the *signature in the context of a request, for [roundTrip].
+// signatureKey is the key of the *signature in the context of a request, for [roundTripSigned].
 type signatureKey struct{}
 
-// roundTrip sends a request, and returns how it was signed. Only a wrapped transport signs.
-func roundTrip(t http.RoundTripper, r *http.Request, wrapped bool) (*http.Response, signature, error) {
-	if !wrapped {
-		resp, err := t.RoundTrip(r)
-		return resp, signature{}, err
-	}
+// roundTripSigned sends a request with a transport that may sign it, and returns how it was signed.
+func roundTripSigned(t http.RoundTripper, r *http.Request) (*http.Response, signature, error) {
 	var s signature
 	resp, err := t.RoundTrip(r.WithContext(context.WithValue(r.Context(), signatureKey{}, &s)))
 	return resp, s, err
