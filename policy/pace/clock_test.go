@@ -20,6 +20,7 @@ type testClock struct {
 	pauses map[string]Pause
 	gates  int
 	delay  time.Duration // of each answer, half of it before the reservation
+	saving time.Duration // from the reading of a pause until others see what was changed
 	err    error         // of each call
 	panics bool
 	calls  int
@@ -87,9 +88,13 @@ func (c *testClock) Pause(origin, token string, change func(*Pause, time.Duratio
 			return
 		}
 		s := c.pauses[origin+" "+token]
-		if change(&s, time.Since(c.begun)) {
-			c.pauses[origin+" "+token] = s
+		if !change(&s, time.Since(c.begun)) {
+			return
 		}
+		c.mu.Unlock()
+		time.Sleep(c.saving) // fake clock
+		c.mu.Lock()
+		c.pauses[origin+" "+token] = s
 	})
 	return err
 }

@@ -35,10 +35,10 @@ func (p *Pause) forgotten(now time.Duration) bool { return !p.First && p.Ends <=
 // answered notes the answer to a request that had started at a time. It reports whether the pause changes,
 // which is at most so long as longest.
 //
-// Answers to requests that had started before a pause began neither double it nor end it: the origin has not
-// seen that the crawler obeys.
+// Only the answer to a first request after the pause doubles it or ends it: by others the origin has not seen
+// that the crawler obeys. A request of another gate may start after the pause began and before the store has it.
 func (p *Pause) answered(a Answer, start, now, longest time.Duration) bool {
-	obeyed := start >= p.Since
+	obeyed := p.First && start >= p.Since
 	switch {
 	case a.asks() && longest > 0:
 		if obeyed || p.Row == 0 {

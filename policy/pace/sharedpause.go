@@ -108,7 +108,6 @@ func (p *Pacer) changePause(t *Turn, mine Pause, change func(s *Pause, start, no
 		shared.bound(now, longest)
 		if mine.Row > 0 && (shared.Ends == 0 || mine.Since+ahead > shared.Since+drift) {
 			*shared = mine.moved(ahead)
-			shared.First = false
 		}
 		changed := change(shared, t.start+ahead, now)
 		s = shared.moved(-ahead)

@@ -92,6 +92,38 @@ func TestSharedInFlight(t *testing.T) {
 	})
 }
 
+// TestSharedMeanwhile: requests of other gates that start after a pause began, and before the store has it,
+// neither end it nor double it.
+func TestSharedMeanwhile(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer Answer
+		want   []string
+	}{
+		"ended":   {ok, []string{"0s busy", "5s learned", "15s follows"}},
+		"doubled": {busy(""), []string{"0s busy", "5.15s learned", "15.15s follows"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGates(3, patient)
+				g.clock.saving = 100 * time.Millisecond
+				g.sendFor(t.Context(), 0, "busy", to("a", 0), busy(""))
+				time.Sleep(50 * time.Millisecond) // fake clock
+				meanwhile, err := g.pacers[1].Wait(t.Context(), to("a", 0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(100 * time.Millisecond) // fake clock
+				g.clock.set(func() { g.clock.saving = 0 })
+				g.sendFor(t.Context(), 1, "learned", to("a", 0), busy(""))
+				meanwhile.Done(test.answer)
+				g.wg.Wait()
+				g.send(t.Context(), 2, "follows", to("a", 0))
+				g.wants(t, test.want...)
+			})
+		})
+	}
+}
+
 // TestSharedFirstLost: if the gate that has sent the first request after a pause dies, another sends one after
 // firstWait; if that request only fails, at once.
 func TestSharedFirstLost(t *testing.T) {
