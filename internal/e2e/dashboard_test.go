@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"gopkg.in/yaml.v3"
 
 	"robotsgate/internal/gatetest"
 )
@@ -73,12 +76,9 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 
-	exist := gatetest.Matches("(?m)^# HELP (\\w+) ", exposed(t))
-	exist = append(exist, gatetest.Matches(`"(robotsgate_\w+)"`, gatetest.Read(t, "../metrics/watch.go"))...) // the gate is in no fleet, and has no audit log
-	var queried []string
-	for _, name := range gatetest.Matches(`\b((?:robotsgate|go|process)_[a-z_]+)`, named.String()) {
-		name = strings.TrimSuffix(name, "_bucket")
-		queried = append(queried, name)
+	exist := metricNames(t)
+	queried := queriedMetrics(named.String())
+	for _, name := range queried {
 		if !slices.Contains(exist, name) {
 			t.Errorf("the dashboard queries %s, which does not exist", name)
 		}
@@ -88,6 +88,55 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("the dashboard does not show %s", name)
 		}
 	}
+}
+
+// TestAlerts tests deploy/alerts.yaml with promtool: each rule fires for a gate in trouble, and for no other. The
+// rules query existing metrics only, and each says what to do.
+func TestAlerts(t *testing.T) {
+	const file = "../../deploy/alerts.yaml"
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr string
+				Annotations struct{ Summary, Description string }
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(gatetest.Read(t, file)), &rules); err != nil {
+		t.Fatal(err)
+	}
+	exist := metricNames(t)
+	tested := gatetest.Read(t, "testdata/alerts/tests.yaml")
+	for _, r := range rules.Groups[0].Rules {
+		if r.Annotations.Summary == "" || len(r.Annotations.Description) < 40 || !strings.Contains(tested, `"`+r.Alert+`"`) {
+			t.Errorf("%s has no summary, no remedy or no test", r.Alert)
+		}
+		for _, name := range queriedMetrics(r.Expr) {
+			if !slices.Contains(exist, name) {
+				t.Errorf("%s queries %s, which does not exist", r.Alert, name)
+			}
+		}
+	}
+	for _, args := range [][]string{{"check", "rules", "--lint-fatal", file}, {"test", "rules", "testdata/alerts/tests.yaml"}} {
+		if out, err := exec.Command(program(t, "promtool"), args...).CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", args[0], err, out)
+		}
+	}
+}
+
+// metricNames returns the names of all metrics.
+func metricNames(t *testing.T) []string {
+	t.Helper()
+	exist := gatetest.Matches("(?m)^# HELP (\\w+) ", exposed(t))
+	return append(exist, gatetest.Matches(`"(robotsgate_\w+)"`, gatetest.Read(t, "../metrics/watch.go"))...) // the gate is in no fleet, and has no audit log
+}
+
+// queriedMetrics returns the names of the metrics in expressions.
+func queriedMetrics(expressions string) (names []string) {
+	for _, name := range gatetest.Matches(`\b((?:robotsgate|go|process)_[a-z_]+)`, expressions) {
+		names = append(names, strings.TrimSuffix(name, "_bucket"))
+	}
+	return names
 }
 
 // exposed returns the metrics of a gate that has served a request.
