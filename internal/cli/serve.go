@@ -38,6 +38,7 @@ func (s *Serve) Run(ctx context.Context, io console.Streams) error {
 }
 
 func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, file *gate.WatchedFile) error {
+	ctx = terminal.While(ctx, io.Err)
 	_, interactive := terminal.File(io.Out)
 	line := terminal.NewStatusLine(io.Err, os.Getenv)
 	if io.Log != nil {

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -374,5 +375,32 @@ func TestProgressOfBatch(t *testing.T) {
 				t.Errorf("the batch leaves %q on the terminal", left)
 			}
 		})
+	}
+}
+
+// TestServeEndsWithTerminal: serve ends after its window is closed, and the terminal with it.
+func TestServeEndsWithTerminal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	gatetest.Write(t, filepath.Join(dir, "gate.yaml"), "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlimits: {shutdown_delay: 1ms}\n")
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Skipf("this system has no pseudo-terminals: %v", err)
+	}
+	cmd := exec.CommandContext(t.Context(), "robotsgate", "serve", "-c", "gate.yaml")
+	cmd.Dir, cmd.Stderr, cmd.Stdout = dir, slave, slave
+	cmd.Env = append(os.Environ(), "TERM=dumb")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	for shown := bufio.NewScanner(master); !strings.Contains(shown.Text(), "export http_proxy"); {
+		if !shown.Scan() {
+			t.Fatal(shown.Err())
+		}
+	}
+	master.Close()
+	if err := cmd.Wait(); err != nil { // if the gate does not end, the test does not
+		t.Errorf("serve ends with %v", err)
 	}
 }

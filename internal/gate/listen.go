@@ -59,7 +59,7 @@ func listen(key, address string) (net.Listener, error) {
 func listenError(key, address string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s: %s is in use: is a gate running already? Stop it, or choose another port%s", key, address, howToChoose(key))
+		return fmt.Errorf("%s: %s is in use%s: is a gate running already? Stop it, or choose another port%s", key, address, portUser(address), howToChoose(key))
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("%s: %s needs privileges: choose a port above 1023", key, address)
 	}

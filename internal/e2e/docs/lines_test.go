@@ -41,6 +41,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^(  )?kubectl |^  --dry-run`, "needs a cluster; TestKubernetes checks the file"},
 	{`^go run -C tools/package |^(apt-get|dnf) install |^useradd `, ".ci/run does, in a root of its own"},
 	{`^(install|systemctl) `, "needs systemd; TestService checks the unit and what it runs"},
+	{`^tar -czf backup`, "testdata/script/backup.txtar does, in its own folder"},
 	{`^ssh `, "needs another machine"},
 }
 

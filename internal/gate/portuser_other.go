@@ -1,0 +1,5 @@
+//go:build !linux
+
+package gate
+
+func portUser(string) string { return "" }
