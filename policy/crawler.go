@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -27,6 +28,7 @@ type Crawler struct {
 	Sources        []netip.Prefix  `yaml:"sources" doc:"an address range, such as 10.0.0.0/8"`                             // addresses it connects from; empty: any
 	UserAgents     []glob.Glob     `yaml:"user_agents" glob:"text" doc:"a pattern, such as \"*examplebot*\""`              // of its User-Agent header; empty: any
 	Tokens         []string        `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`                       // product tokens it obeys; empty: taken from its User-Agent
+	UserAgent      string          `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"`                          // that is sent in place of the client's, and by the fetches for it; empty: the client's own
 	Purposes       []usage.Purpose `yaml:"purposes" enum:"train-ai,ai-input,search,tdm" doc:"a purpose, such as train-ai"` // what it fetches for; empty: no usage preference refuses its requests
 	Mode           Mode            `yaml:"mode" enum:"enforce,report,"`
 	DenyStatus     int             `yaml:"deny_status" enum:"403,451"`                                        // of a refusal by a rule or an override; 0: 403
@@ -125,13 +127,13 @@ func (c *Crawler) mayBe(client Client) bool {
 	return len(c.UserAgents) == 0 || client.AnyAgent || slices.ContainsFunc(c.UserAgents, func(g glob.Glob) bool { return g.Match(client.UserAgent) })
 }
 
-// Obeys returns the product tokens of the crawler when it sends
+// Obeys returns the product tokens of the crawler when its client sends
 // this User-Agent (RFC 9309, 2.2.1). Without any it obeys only the group for "*".
 func (c *Crawler) Obeys(userAgent string) []string {
 	if len(c.Tokens) > 0 {
 		return c.Tokens
 	}
-	if token := ProductToken(userAgent); token != "" {
+	if token := ProductToken(cmp.Or(c.UserAgent, userAgent)); token != "" {
 		return []string{token}
 	}
 	return nil
@@ -150,7 +152,7 @@ func (c *Crawler) entry() string {
 func (c Crawlers) slots() (all []string) {
 	for _, k := range append(slices.Clone(c.Known), c.Default) {
 		if k != nil {
-			all = append(all, snapshot.Slot(k.entry(), k.Tokens), snapshot.Slot(k.entry(), nil))
+			all = append(all, snapshot.Slot(k.entry(), k.Obeys("")), snapshot.Slot(k.entry(), nil))
 		}
 	}
 	return all

@@ -27,6 +27,31 @@ func (k *Crawler) Check(m *field.Mistakes) {
 		m.Require(token != "*", at, "* is what every crawler falls back to: leave it out")
 		m.Require(IsToken(token), at, "expected letters, digits, _ and - only, such as ExampleBot, got %q", field.Cut(token))
 	}
+	m.Refuse("user_agent", CheckUserAgent(k.UserAgent))
+}
+
+// maxUserAgent bounds a User-Agent, in bytes.
+const maxUserAgent = 1024
+
+// CheckUserAgent says why a text can't be sent as User-Agent. An empty one is not sent.
+func CheckUserAgent(text string) error {
+	switch {
+	case text == "":
+		return nil
+	case strings.TrimSpace(text) != text:
+		return errors.New("has white space at its beginning or end, which is not sent: leave it out")
+	case len(text) > maxUserAgent:
+		return fmt.Errorf("has %d bytes: at most %d", len(text), maxUserAgent)
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
+		return fmt.Errorf("expected printable ASCII, such as ExampleBot/1.0 (+https://example.com/bot), got %q", field.Cut(text))
+	}
+	return nil
+}
+
+// namedIn reports whether one of the configured product tokens is in a User-Agent.
+func (k *Crawler) namedIn(userAgent string) bool {
+	agent := strings.ToLower(userAgent)
+	return slices.ContainsFunc(k.Tokens, func(token string) bool { return strings.Contains(agent, strings.ToLower(token)) })
 }
 
 // Warn reports what is allowed but is probably not intended.
@@ -35,6 +60,10 @@ func (k *Crawler) Warn(m *field.Mistakes) {
 		m.Require(!strings.ContainsAny(token, "0123456789"), fmt.Sprintf("product_tokens[%d]", j),
 			"%s has a digit, which product tokens of RFC 9309, section 2.2.1 have not: other readers of robots.txt may cut it there", token)
 	}
+	m.Require(k.UserAgent == "" || len(k.Tokens) == 0 || k.namedIn(k.UserAgent), "user_agent",
+		"has none of the product_tokens: sites that name %s in robots.txt can't recognize the crawler (RFC 9309, 2.2.1)", strings.Join(k.Tokens, ", "))
+	m.Require(k.UserAgent == "" || len(k.Obeys("")) > 0, "user_agent",
+		"has no product token, such as ExampleBot/1.0: the crawler obeys the group for * alone")
 }
 
 // Covers reports whether k certainly matches every client that other matches.

@@ -34,7 +34,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -210,8 +209,8 @@ func (e *Engine) robotsFor(r Request) snapshot.Query {
 
 // query asks for a file of an origin, on behalf of a crawler with these product tokens.
 //
-// The User-Agent of a fetch is the crawler's first configured product token (RFC 9309, 2.2.1), or else the program's
-// name. It has no text of a client: that could make an origin's firewall answer 403, which lifts the rules
+// The User-Agent of a fetch is the crawler's own, else its first configured product token (RFC 9309, 2.2.1), else the
+// program's name. It has no text of a client: that could make an origin's firewall answer 403, which lifts the rules
 // (RFC 9309, 2.3.1.3).
 func (e *Engine) query(of snapshot.Scope, k *Crawler, tokens []string) snapshot.Query {
 	of.Crawlers = k.configured
@@ -219,6 +218,7 @@ func (e *Engine) query(of snapshot.Scope, k *Crawler, tokens []string) snapshot.
 	if len(k.Tokens) > 0 {
 		agent = k.Tokens[0]
 	}
+	agent = cmp.Or(k.UserAgent, agent)
 	return snapshot.Query{Scope: of, Slot: snapshot.Slot(k.entry(), tokens), UserAgent: agent, Transport: e.wrapped[k]}
 }
 
@@ -262,14 +262,13 @@ func (e *Engine) NamesMethods() bool {
 // checkUserAgent warns at a crawler's first request if its User-Agent lacks its product token: sites
 // that name the token in robots.txt, and find another name in their logs, are misled (RFC 9309, 2.2.1).
 func (e *Engine) checkUserAgent(r Request) {
-	if len(r.Crawler.Tokens) == 0 || r.UserAgent == "" {
+	if len(r.Crawler.Tokens) == 0 || r.UserAgent == "" || r.Crawler.UserAgent != "" { // the last: see Crawler.Warn
 		return
 	}
 	if _, checked := e.checked.LoadOrStore(r.Crawler.Name, true); checked {
 		return
 	}
-	agent := strings.ToLower(r.UserAgent)
-	if !slices.ContainsFunc(r.Crawler.Tokens, func(token string) bool { return strings.Contains(agent, strings.ToLower(token)) }) {
+	if !r.Crawler.namedIn(r.UserAgent) {
 		e.config.Log.Warn("the crawler's User-Agent does not have the product token that the crawler obeys: sites that name the token in robots.txt can't recognize the crawler",
 			"crawler", r.Crawler.Name, "product_tokens", r.Crawler.Tokens, "user_agent", r.UserAgent)
 	}

@@ -123,6 +123,10 @@ func (x *exchange) permit(r *http.Request) *http.Response {
 		return resp
 	}
 	x.upgrade = header.Request(r)
+	if agent := x.crawler.UserAgent; agent != "" {
+		header.Name(r.Header, agent)
+		x.userAgent = agent
+	}
 	if x.hasBody {
 		x.out.upload = body.NewUpload(r, &x.out.control, x.p.Limits.IdleTimeout)
 		r.Body = x.out.upload

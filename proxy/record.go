@@ -46,6 +46,7 @@ type Record struct {
 	Config    string // SHA-256 of the configuration that was in force
 	Duration  time.Duration
 	Paced     Paced         // how the pace concerned it; the zero value: not at all
+	UserAgent string        // that was sent in place of the client's; empty: none was
 	Signed    string        // the ID of the key that the request was signed with; empty: it was not
 	Signing   time.Duration // to make its signature, or those of all attempts to send it
 	// These are times since Start, and 0 if the request did not get so far.
@@ -75,15 +76,16 @@ func (r *Record) Cause() string {
 
 // results are what the stages of a request have returned so far.
 type results struct {
-	crawler  *policy.Crawler // nil: not identified
-	signals                  // the decision, the pace, and what the response states
-	decided  time.Duration
-	sent     time.Duration
-	upstream time.Duration
-	signed   signature
-	said     *answer // of the gate itself; nil: there was none
-	body     *stream // of the response that is passed on; nil: there is none
-	failed   string
+	crawler   *policy.Crawler // nil: not identified
+	signals                   // the decision, the pace, and what the response states
+	decided   time.Duration
+	sent      time.Duration
+	upstream  time.Duration
+	signed    signature
+	userAgent string  // that the gate has set
+	said      *answer // of the gate itself; nil: there was none
+	body      *stream // of the response that is passed on; nil: there is none
+	failed    string
 }
 
 // record puts the record of a request together. Every Record is made here.
@@ -92,7 +94,7 @@ func record(in *inbound, x *results, out *recorder) *Record {
 		ID: in.id, Start: in.start, Client: in.client, Method: in.method, URL: in.url, Origin: in.origin, Tunnel: in.tunnel, Config: in.settings.Config,
 		Decision: x.Decision, Paced: x.Paced,
 		Tags: x.Tags, Remembered: x.Remembered, Stated: x.Stated, Statement: x.Statement, Head: x.Head,
-		Signed: x.signed.key, Signing: x.signed.took, Error: x.failed,
+		UserAgent: x.userAgent, Signed: x.signed.key, Signing: x.signed.took, Error: x.failed,
 		Status: out.status, Bytes: out.bytes,
 		Decided: x.decided, Sent: x.sent, Upstream: x.upstream, Duration: time.Since(in.start),
 	}

@@ -70,6 +70,7 @@ func (r *Record) appendLine(b []byte) ([]byte, error) {
 	o.number("bytes", r.Bytes)
 	o.float("duration", r.Duration)
 	o.optional("error", r.Error)
+	o.optional("user_agent", r.UserAgent)
 	o.optional("signed", r.Signed)
 	o.optional("config", r.Config)
 	o.optional("gate", r.Gate)

@@ -51,9 +51,10 @@ type Record struct {
 	Bytes     int64          `json:"bytes"`                   // of the response's body
 	Duration  float64        `json:"duration"`                // seconds
 	Error     string         `json:"error,omitempty"`
-	Signed    string         `json:"signed,omitempty"` // the ID of the key that the request was signed with
-	Config    string         `json:"config,omitempty"` // SHA-256 of the configuration in force
-	Gate      string         `json:"gate,omitempty"`   // id of the gate that served the request
+	UserAgent string         `json:"user_agent,omitempty"` // that was sent in place of the client's
+	Signed    string         `json:"signed,omitempty"`     // the ID of the key that the request was signed with
+	Config    string         `json:"config,omitempty"`     // SHA-256 of the configuration in force
+	Gate      string         `json:"gate,omitempty"`       // id of the gate that served the request
 	Place
 
 	statedJSON string // Usage and Licenses in JSON, if known; see statement
@@ -135,7 +136,7 @@ func (a *Answer) Snapshot() *snapshot.Snapshot {
 func recordOf(x *proxy.Record, redact bool) (r Record) {
 	r = Record{
 		Time: x.Start.UTC(), ID: x.ID, Crawler: x.Crawler, Method: x.Method, Tunnel: x.Tunnel,
-		Status: x.Status, Bytes: x.Bytes, Duration: x.Duration.Seconds(), Error: x.Error, Signed: x.Signed, Config: x.Config,
+		Status: x.Status, Bytes: x.Bytes, Duration: x.Duration.Seconds(), Error: x.Error, UserAgent: x.UserAgent, Signed: x.Signed, Config: x.Config,
 	}
 	url := x.URL
 	if redact {

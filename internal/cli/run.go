@@ -28,8 +28,9 @@ import (
 type Run struct {
 	Configured
 	RequestLines
-	Token           string `placeholder:"T" help:"Product token that the command's requests obey."`
-	RequireRequests bool   `help:"End with status 125 if CMD ends with 0 and no request came through the gate."`
+	Token           string  `placeholder:"T" help:"Product token that the command's requests obey."`
+	UserAgent       *string `placeholder:"UA" help:"User-Agent of the command's requests, in place of its own; not with crawlers in FILE."`
+	RequireRequests bool    `help:"End with status 125 if CMD ends with 0 and no request came through the gate."`
 	Confinement
 	Command []string `arg:"" optional:"" passthrough:"" name:"CMD" help:"The command and its arguments, after --."`
 }
@@ -165,6 +166,11 @@ func spki(g *gate.Gate) string {
 func (r *Run) adapt(c *gate.Config, getenv func(string) string) error {
 	c.Listen, c.Admin.Listen, c.ListenTransparent = "127.0.0.1:0", "127.0.0.1:0", ""
 	c.Limits.ShutdownDelay = 0
+	if r.UserAgent != nil {
+		if err := c.SetUserAgent(*r.UserAgent); err != nil {
+			return fmt.Errorf("--user-agent: %w", err)
+		}
+	}
 	c.Admit() // the command has no login
 	if c.Log.Level < slog.LevelWarn {
 		c.Log.Level = slog.LevelWarn // the command uses the terminal

@@ -27,6 +27,7 @@ import (
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/console"
+	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
 )
 
@@ -102,6 +103,9 @@ func Run(ctx context.Context, s console.Streams, c *gate.Config, o Options) erro
 			return err
 		}
 		findings = append(findings, tried...)
+	}
+	for _, w := range c.Warnings() {
+		findings = append(findings, finding{"configuration", unknown, escape.Printable(w.String()), nil})
 	}
 	findings = append(findings, checkFleet(ctx, c)...)
 	findings = append(findings, checkSigning(ctx, c)...)

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -41,6 +42,22 @@ func (c *Config) SetProductToken(token string) error {
 	for i := range c.Crawlers {
 		c.Crawlers[i].Tokens = []string{token}
 	}
+	return nil
+}
+
+// SetUserAgent sets the User-Agent of all requests. Crawlers have their own.
+func (c *Config) SetUserAgent(userAgent string) error {
+	if len(c.Crawlers) > 0 {
+		return errors.New("the configuration has crawlers: write user_agent there")
+	}
+	if userAgent == "" {
+		return errors.New("is empty: leave it out to send what the command sends")
+	}
+	if err := policy.CheckUserAgent(userAgent); err != nil {
+		return err
+	}
+	c.catchAll()
+	c.Crawlers[0].UserAgent = userAgent
 	return nil
 }
 

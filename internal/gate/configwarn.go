@@ -66,7 +66,9 @@ func (c *Config) warnCrawlers(w *config.Source) {
 		}
 		k.Warn(m)
 		k.Sign.Warn(m.In("sign"), agents)
-		m.Require(k.Sign.Key() == nil || c.HTTPS.Intercept && len(c.HTTPS.Passthrough) == 0, "sign", "https that is passed through unseen can't be signed")
+		seen := c.HTTPS.Intercept && len(c.HTTPS.Passthrough) == 0
+		m.Require(k.Sign.Key() == nil || seen, "sign", "https that is passed through unseen can't be signed")
+		m.Require(k.UserAgent == "" || seen, "user_agent", "https that is passed through unseen has the client's own User-Agent")
 	}
 }
 

@@ -49,6 +49,19 @@ func Request(r *http.Request) (upgrade bool) {
 	return upgrade
 }
 
+// Name makes a User-Agent that of a request, and removes the fields that would contradict it: client hints
+// (https://wicg.github.io/ua-client-hints/), and other spellings that a server may take for it.
+func Name(h http.Header, userAgent string) {
+	var buf [MaxPlain]byte
+	for name := range h {
+		switch plain := string(Plain(buf[:0], name)); {
+		case plain == "user-agent", plain == "sec-ch-ua", strings.HasPrefix(plain, "sec-ch-ua-"):
+			delete(h, name)
+		}
+	}
+	h["User-Agent"] = []string{userAgent}
+}
+
 // Response removes from a response's header what is not for the client.
 func Response(h http.Header) {
 	dropHopByHop(h)
