@@ -228,7 +228,7 @@ func (s *redisServer) reserve(ctx context.Context, name string, r pace.Reservati
 		longest = micros(r.Longest)
 	}
 	got, err := s.list(ctx, 3, reserveScript, []string{name + ":p"}, micros(roundUp(r.Interval)), strconv.Itoa(r.Starts), micros(r.Step), strconv.Itoa(r.Own),
-		since, longest, micros(roundUp(r.Memory)), strconv.FormatInt(max(0, r.Returned.Microseconds()), 10))
+		since, longest, micros(roundUp(r.Memory)), strconv.FormatInt(max(0, r.Returned.Microseconds()), 10), strconv.Itoa(r.Missed))
 	if err != nil {
 		return pace.Grant{}, err
 	}

@@ -28,7 +28,7 @@ func TestStartsInStore(t *testing.T) {
 				n := random.IntN(len(given))
 				r.Returned, want.Returned = given[n], wants[n]
 			case n == 1:
-				r = pace.Reservation{Interval: time.Hour, Starts: 1 + random.IntN(20), Step: time.Hour / 64, Own: random.IntN(10), Since: -1, Memory: time.Hour}
+				r = pace.Reservation{Interval: time.Hour, Starts: 1 + random.IntN(20), Step: time.Hour / 64, Own: random.IntN(10), Missed: max(random.IntN(10)-5, 0), Since: -1, Memory: time.Hour}
 				want = r
 			}
 			now := time.Duration(time.Now().UnixMicro()) * time.Microsecond

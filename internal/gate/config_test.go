@@ -70,7 +70,7 @@ func TestExampleItems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data = regexp.MustCompile(`(?m)^(crawlers|overrides): \[\]$`).ReplaceAll(data, []byte("$1:"))
+	data = regexp.MustCompile(`(?m)^(crawlers|overrides|  budgets): \[\] *(#.*)?$`).ReplaceAll(data, []byte("$1:"))
 	data = regexp.MustCompile(`(?m)^#(  +[- ] ?[a-z])`).ReplaceAll(data, []byte("$1"))
 	c, err := ParseConfig("config.yaml", data, noEnv)
 	if err != nil {
@@ -78,6 +78,9 @@ func TestExampleItems(t *testing.T) {
 	}
 	if len(c.Crawlers) != 1 || !reflect.DeepEqual(c.Crawlers[0], DefaultCrawler()) {
 		t.Errorf("the crawler shown is not the default one: %+v", c.Crawlers)
+	}
+	if len(c.Pace.Budgets) != 1 || c.Pace.Budgets[0].Requests != 10000 {
+		t.Errorf("budgets: %+v", c.Pace.Budgets)
 	}
 	if len(c.Overrides) != 1 || c.Overrides[0].Reason != "contract 2026-17" {
 		t.Errorf("overrides: %+v", c.Overrides)

@@ -29,7 +29,7 @@ func (c *Config) check() {
 	c.checkRobots()
 	c.fillMemory()
 	c.Egress.Check(c.source.In("egress"))
-	c.Pace.Check(c.source.In("pace"))
+	c.Pace.Check(c.source.In("pace"), c.crawlerNames())
 	c.checkUsage()
 	c.Fleet.Check(c.source.In("fleet"))
 	c.HTTPS.Check(c.source.In("https"))

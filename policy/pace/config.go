@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"fmt"
 	"time"
 
 	"robotsgate/internal/field"
@@ -16,6 +17,7 @@ type Config struct {
 	MaxQueue     int           `yaml:"max_queue" doc:"a whole number, such as 1000" positive:"yes"` // requests that are held for one origin at most
 	BackOff      time.Duration `yaml:"back_off"`                                                    // longest pause after an origin's 429 or 503; 0: none
 	Subresources Subresources  `yaml:"subresources" enum:"counted,free"`
+	Budgets      []Budget      `yaml:"budgets"` // the first for a request counts
 }
 
 // CrawlDelay says what is done about Crawl-delay.
@@ -79,12 +81,17 @@ func (c *Config) measure(r *Request) bool {
 }
 
 // On reports whether there is a pace at all.
-func (c Config) On() bool { return c.CrawlDelay == Obey || c.MinDelay > 0 || c.BackOff > 0 }
+func (c Config) On() bool {
+	return c.CrawlDelay == Obey || c.MinDelay > 0 || c.BackOff > 0 || len(c.Budgets) > 0
+}
 
-// Check reports fields that contradict each other.
-func (c Config) Check(m *field.Mistakes) {
+// Check reports fields that contradict each other. crawlers has the names of all crawlers.
+func (c Config) Check(m *field.Mistakes, crawlers []string) {
+	for i := range c.Budgets {
+		c.Budgets[i].Check(m.In(fmt.Sprintf("budgets[%d]", i)), crawlers)
+	}
 	m.Require(c.MinDelay <= c.MaxDelay, "min_delay", "%s is more than pace.max_delay, %s, so that no request would be held", field.Duration(c.MinDelay), field.Duration(c.MaxDelay))
 }
 
 // rules has all rules, in the order in which they are asked.
-var rules = []rule{intervals{}, pauses{}, places{}}
+var rules = []rule{intervals{}, pauses{}, places{}, limit(budgets)}

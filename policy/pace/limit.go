@@ -46,7 +46,7 @@ func (f limit) arrive(p *Pacer, a *arrival) {
 	}
 	peek := l.reservation()
 	peek.Longest = -1
-	until := a.now + c.own.Reserve(peek, p.sinceStart()).Wait
+	until := a.now + p.add(c, l, peek).Wait
 	if c.spent == int32(l.Starts) {
 		until = max(until, c.until)
 	}
@@ -89,16 +89,22 @@ func (f limit) observed(p *Pacer, t *Turn) {
 	if c == nil {
 		return
 	}
-	c.own.Reserve(l.unlimited(), p.sinceStart())
+	p.add(c, l, l.unlimited())
 	t.Allowances = append(t.Allowances, Allowance{l, max(0, l.Starts-c.own.within(l.Window, p.sinceStart()))})
-	if p.clock == nil || p.calls >= maxCalls {
+	if p.clock == nil {
+		return
+	}
+	p.miss(l, 1)
+	if p.calls >= maxCalls {
 		return
 	}
 	p.calls++
 	go func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		_, _, _ = p.reserve(l.unlimited())
+		tell := l.reservation()
+		tell.Longest = -1
+		_, _, _ = p.tellMissed(l, tell)
 		p.calls--
 	}()
 }
@@ -129,17 +135,59 @@ func (p *Pacer) take(c *count, l Limit) (g Grant, alone bool) {
 		// What is older may have ended by the clock already.
 		r.Own = c.own.within(l.Window-2*r.Step, p.sinceStart())
 		c.asking++
-		g, gates, err := p.reserve(r)
+		g, gates, err := p.tellMissed(l, r)
 		c.asking--
 		if err == nil {
 			if g.Start != 0 {
-				c.own.Reserve(l.unlimited(), p.sinceStart())
+				p.add(c, l, l.unlimited())
 			}
 			return g, false
 		}
 		r.Starts, alone = max(r.Starts/gates, 1), true
 	}
-	return c.own.Reserve(r, p.sinceStart()), alone
+	if g = p.add(c, l, r); alone && g.Start != 0 {
+		p.miss(l, 1)
+	}
+	return g, alone
+}
+
+// add counts a start in what this gate knows, if the reservation permits it.
+func (p *Pacer) add(c *count, l Limit, r Reservation) Grant {
+	if p.steps >= manySteps {
+		r.Step = r.Interval
+	}
+	steps := len(c.own)
+	g := c.own.Reserve(r, p.sinceStart())
+	p.steps += len(c.own) - steps
+	if g.Start != 0 && p.noted != nil {
+		p.note(l.hash(), l.Window)
+	}
+	return g
+}
+
+// missed are starts that the clock must be told of.
+type missed struct {
+	limit Limit
+	n     int
+}
+
+// miss notes starts that the clock must be told of.
+func (p *Pacer) miss(l Limit, n int) {
+	if p.missed == nil {
+		p.missed = map[countKey]missed{}
+	}
+	p.missed[l.hash()] = missed{l, p.missed[l.hash()].n + n}
+}
+
+// tellMissed calls the clock with a reservation for a limit, and tells it of the starts that it has missed. The lock is
+// released meanwhile.
+func (p *Pacer) tellMissed(l Limit, r Reservation) (g Grant, gates int, err error) {
+	r.Missed = p.missed[l.hash()].n
+	delete(p.missed, l.hash())
+	if g, gates, err = p.reserve(r); err != nil && r.Missed > 0 {
+		p.miss(l, r.Missed)
+	}
+	return g, gates, err
 }
 
 // unlimited returns what counts a start in any case.
@@ -148,8 +196,8 @@ func (l Limit) unlimited() Reservation {
 	return l.reservation()
 }
 
-// sinceStart is the time by which this gate counts, which is never 0.
-func (p *Pacer) sinceStart() time.Duration { return p.now() + 1 }
+// sinceStart is the time by which this gate counts. Starts of an earlier process have positive times, too.
+func (p *Pacer) sinceStart() time.Duration { return p.now() + longestWindow }
 
 // refuseReached ends the waiting of requests for an origin that a limit refuses, so that they take no turns.
 func (p *Pacer) refuseReached(name string, l Limit) {

@@ -5,9 +5,11 @@ import "time"
 const (
 	// maxOrigins bounds the origins that a Pacer remembers: some 150 bytes each.
 	maxOrigins = 250_000
-	// maxCounts bounds the keys of limits: some 130 bytes each, and up to 1 KiB for one with starts in each step of
-	// its window.
+	// maxCounts bounds the keys of limits: some 130 bytes each.
 	maxCounts = 250_000
+	// manySteps is how many steps all of them have together, at 16 bytes each, until starts in one window are counted
+	// as one step, of which the first ends later than it should.
+	manySteps = maxCounts + 200_000
 	// sweepInterval is the time between two removals of what need not be remembered.
 	sweepInterval = 30 * time.Second
 )
@@ -30,7 +32,11 @@ func (p *Pacer) remember(name string, now time.Duration) *origin {
 
 // count returns the count for a limit, nil if there are too many.
 func (p *Pacer) count(l Limit) *count {
-	key := l.hash()
+	return p.countOf(l.hash(), l.Window)
+}
+
+// countOf is count for a key.
+func (p *Pacer) countOf(key countKey, window time.Duration) *count {
 	c := p.counts[key]
 	if c == nil {
 		if now := p.now(); len(p.counts) >= maxCounts && now-p.swept > time.Second {
@@ -43,7 +49,7 @@ func (p *Pacer) count(l Limit) *count {
 		p.counts[key] = c
 		p.sweepLater()
 	}
-	c.keep = max(c.keep, l.Window)
+	c.keep = max(c.keep, window)
 	return c
 }
 
@@ -72,7 +78,8 @@ func (p *Pacer) sweep(now, longest time.Duration) {
 		}
 	}
 	for name, c := range p.counts {
-		if c.asking == 0 && c.until <= now && c.own.within(c.keep, now+1) == 0 {
+		if c.asking == 0 && c.until <= now && c.own.within(c.keep, p.sinceStart()) == 0 {
+			p.steps -= len(c.own)
 			delete(p.counts, name)
 		}
 	}

@@ -85,6 +85,9 @@ type Pacer struct {
 	settings Config
 	origins  map[string]*origin
 	counts   map[countKey]*count  // of limits
+	steps    int                  // of all counts
+	missed   map[countKey]missed  // by the clock
+	noted    map[countKey]Kept    // starts for the next call of Kept; nil: there was none
 	queued   map[*origin]struct{} // those for which requests wait
 	waiting  int
 	closed   bool

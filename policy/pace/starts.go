@@ -11,6 +11,7 @@ type Reservation struct {
 	Interval time.Duration // to the start before, of any gate
 	Starts   int           // so many may be in Interval, instead of one; 0: one
 	Step     time.Duration // starts in one step are counted together; 0: none are
+	Missed   int           // with Step: so many starts that were not reserved are to count as of now
 	Own      int           // with Step: so many starts of this gate in Interval are to count, at least
 	Since    time.Duration // since this gate's own last start, which is to count; negative: it knows of none
 	Longest  time.Duration // a start that is farther away is not reserved; negative: none is
@@ -45,7 +46,7 @@ const (
 )
 
 // Reserve reserves the next start: now, or as soon as fewer than r.Starts are in the interval before it,
-// whichever is later. Before that it applies r.Returned, r.Since and r.Own, also if it then reserves nothing.
+// whichever is later. Before that it applies r.Returned, r.Since, r.Missed and r.Own, also if it then reserves nothing.
 func (s *Starts) Reserve(r Reservation, now time.Duration) (g Grant) {
 	all := *s
 	if len(all) == 0 || slices.ContainsFunc(all, func(s Step) bool { return s.Last > now+farAhead }) {
@@ -57,6 +58,9 @@ func (s *Starts) Reserve(r Reservation, now time.Duration) (g Grant) {
 	}
 	if last := now - r.Since; r.Since >= 0 && last > all[0].Last {
 		all = slices.Insert(all, 0, Step{last, 1})
+	}
+	if r.Step > 0 && r.Missed > 0 {
+		all = all.with(Step{now, r.Missed}, r.Step)
 	}
 	if missing := r.Own - all.within(r.Interval, now); r.Step > 0 && missing > 0 {
 		all = slices.Insert(all, 0, Step{now, missing})
@@ -71,11 +75,7 @@ func (s *Starts) Reserve(r Reservation, now time.Duration) (g Grant) {
 	g.Wait = start - now
 	if g.Wait <= r.Longest {
 		g.Start = start
-		if r.Step > 0 && all[0].Last > 0 && start/r.Step == all[0].Last/r.Step {
-			all[0] = Step{start, all[0].N + 1}
-		} else {
-			all = slices.Insert(all, 0, Step{start, 1})
-		}
+		all = all.with(Step{start, 1}, r.Step)
 	}
 	keep := maxStarts
 	if r.Step > 0 {
@@ -85,6 +85,15 @@ func (s *Starts) Reserve(r Reservation, now time.Duration) (g Grant) {
 	}
 	*s = all[:min(len(all), keep)]
 	return g
+}
+
+// with returns the starts with further ones, which are the latest. Those in one step are counted together; 0: none are.
+func (s Starts) with(last Step, step time.Duration) Starts {
+	if step > 0 && s[0].Last > 0 && last.Last/step == s[0].Last/step {
+		s[0] = Step{last.Last, s[0].N + last.N}
+		return s
+	}
+	return slices.Insert(s, 0, last)
 }
 
 // within returns how many starts are in the interval that ends now, and after it.

@@ -1,5 +1,5 @@
 -- KEYS: the starts with one key. ARGV, as in a pace.Reservation, times in microseconds: interval, starts, step,
--- own, since (or -1), longest (or -1), memory, returned (or 0). Returns wait, start, and how many are left.
+-- own, since (or -1), longest (or -1), memory, returned (or 0), missed. Returns wait, start, and how many are left.
 --
 -- It does what Starts.Reserve of policy/pace does. The value is a list of times, the latest first. "TIME:N" are N
 -- starts that are counted together. A 0 at the end says that there was no start before.
@@ -38,6 +38,16 @@ for i, s in ipairs(all) do
   if s.last > 0 and decimal(s.last) == ARGV[8] and i < #all then table.remove(all, i) break end
 end
 if since >= 0 and now - since > all[1].last then table.insert(all, 1, {last = now - since, n = 1}) end
+-- count adds starts, which are the latest; those in one step are counted together.
+local function count(last, n)
+  if step > 0 and all[1].last > 0 and math.floor(last / step) == math.floor(all[1].last / step) then
+    all[1] = {last = last, n = all[1].n + n}
+  else
+    table.insert(all, 1, {last = last, n = n})
+  end
+end
+local missed = tonumber(ARGV[9])
+if step > 0 and missed > 0 then count(now, missed) end
 local missing = own - within()
 if step > 0 and missing > 0 then table.insert(all, 1, {last = now, n = missing}) end
 
@@ -49,10 +59,8 @@ end
 local wait = start - now
 if wait > longest then
   start = 0
-elseif step > 0 and all[1].last > 0 and math.floor(start / step) == math.floor(all[1].last / step) then
-  all[1] = {last = start, n = all[1].n + 1}
 else
-  table.insert(all, 1, {last = start, n = 1})
+  count(start, 1)
 end
 local left = step > 0 and math.max(most - within(), 0) or 0
 

@@ -1,0 +1,60 @@
+package pace
+
+import (
+	"math"
+	"time"
+)
+
+// Kept are starts that count for a limit, in a form that survives the process.
+type Kept struct {
+	Key    [16]byte // a hash
+	Window time.Duration
+	At     time.Time // the last of them
+	N      int
+}
+
+// Kept returns the starts that count for limits and that an earlier call has not returned; all if the caller has lost
+// those. After the first call a Pacer notes starts for it. Gates that share a [Clock] need not call it.
+func (p *Pacer) Kept(all bool) (starts []Kept) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.noted == nil || all {
+		for key, c := range p.counts {
+			for _, s := range c.own {
+				starts = append(starts, Kept{key, c.keep, p.epoch.Add(s.Last - longestWindow), s.N})
+			}
+		}
+	} else {
+		for key, s := range p.noted {
+			s.Key = key
+			starts = append(starts, s)
+		}
+	}
+	p.noted = map[countKey]Kept{}
+	return starts
+}
+
+// Restore counts starts of an earlier process, the oldest first, before the first request. Starts in the future, as
+// after a clock was set back, count as of now.
+func (p *Pacer) Restore(starts []Kept) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range starts {
+		at := min(s.At.Sub(p.epoch), p.now()) + longestWindow
+		if s.N < 1 || s.N > math.MaxInt32 || s.Window <= 0 || s.Window > longestWindow || at+s.Window <= p.sinceStart() {
+			continue
+		}
+		if c := p.countOf(s.Key, s.Window); c != nil {
+			c.own = append(Starts{{at, s.N}}, c.own...)
+			c.own = c.own[:min(len(c.own), maxSteps)]
+			p.steps++
+		}
+	}
+}
+
+// note notes a start that was counted now.
+func (p *Pacer) note(key countKey, window time.Duration) {
+	if p.noted != nil {
+		p.noted[key] = Kept{Window: window, At: time.Now(), N: p.noted[key].N + 1}
+	}
+}
