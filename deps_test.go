@@ -30,7 +30,7 @@ var imports = map[string][]string{
 	"policy/robotstag":          {},
 	"policy/usage":              {"policy/robotstxt", "policy/robotstag", "htmlmeta"},
 	"policy/glob":               {},
-	"policy/pace":               {"internal/field"},
+	"policy/pace":               {"internal/field", "policy/glob"},
 	"htmlmeta":                  {"internal/coding"},
 	"proxy":                     {"internal/field", "policy", "policy/canonical", "policy/snapshot", "policy/tagcache", "policy/pace", "policy/robotstag", "policy/usage", "htmlmeta", "internal/escape", "policy/glob", "proxy/internal/memory", "proxy/internal/netconn", "proxy/internal/origin", "proxy/internal/sfv", "proxy/internal/sign", "proxy/internal/auth", "proxy/internal/body", "proxy/internal/client", "proxy/internal/header"},
 	"proxy/internal/client":     {"internal/loglimit", "proxy/internal/memory", "proxy/internal/netconn"},
@@ -43,6 +43,7 @@ var imports = map[string][]string{
 	"proxy/internal/netconn":    {},
 	"proxy/internal/origin":     {"internal/loglimit", "policy/canonical", "policy/snapshot", "policy/glob", "proxy/internal/body", "proxy/internal/memory", "proxy/internal/netconn"},
 	"internal/store":            {"policy/canonical", "policy/snapshot"},
+	"internal/budgets":          {"internal/loglimit", "internal/wholefile", "policy/pace"},
 	"internal/configurations":   {"internal/wholefile", "policy/snapshot"},
 	"internal/lifetime":         {},
 	"internal/memcache":         {},
@@ -93,7 +94,7 @@ var imports = map[string][]string{
 	"internal/terminal":       {},
 
 	// The only package that connects the parts of the gate.
-	"internal/gate": {"policy", "policy/canonical", "policy/snapshot", "policy/tagcache", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/configurations", "internal/escape", "internal/evidence", "internal/field", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
+	"internal/gate": {"policy", "policy/canonical", "policy/snapshot", "policy/tagcache", "policy/pace", "proxy", "internal/admin", "internal/audit", "internal/budgets", "internal/ca", "internal/config", "internal/configurations", "internal/escape", "internal/evidence", "internal/field", "internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
 		"internal/requestlog", "internal/store", "internal/transparent", "internal/wholefile", "policy/glob"},
 	"internal/transparent": {},
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 
 	"robotsgate/internal/admin"
+	"robotsgate/internal/budgets"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
 	"robotsgate/policy/snapshot"
@@ -55,6 +56,20 @@ func (g *Gate) newPacer() *pace.Pacer {
 		return pace.New(c, nil)
 	}
 	return pace.New(c, g.fleet.Clock())
+}
+
+// keepBudgets begins to keep what budgets count, if there are any. In a fleet the store does, and of several gates in
+// one data_dir the one that owns it.
+func (g *Gate) keepBudgets(c pace.Config) error {
+	if len(c.Budgets) == 0 || g.budgets != nil || g.fleet != nil || g.disk == nil {
+		return nil
+	}
+	dir, err := DataDir(g.config)
+	if err != nil {
+		return err
+	}
+	g.budgets = budgets.Open(dir, g.pacer, g.log)
+	return nil
 }
 
 // fetching returns what sends the fetches of robots.txt. If there is a pace, they count as starts, but

@@ -15,6 +15,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/budgets"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/configurations"
 	"robotsgate/internal/field"
@@ -44,6 +45,7 @@ type Gate struct {
 	remembered     *tagcache.Cache
 	upstream       *proxy.Transport
 	pacer          *pace.Pacer        // of all configurations
+	budgets        *budgets.File      // nil: none are kept
 	asked          proxy.AskedOrigins // by all configurations
 	proxy          *proxy.Proxy
 	admin          *http.Server                 // nil if it is turned off
@@ -145,6 +147,9 @@ func (g *Gate) openRecords(dir string) error {
 func (g *Gate) openEngine() (err error) {
 	c := g.config
 	g.pacer = g.newPacer()
+	if err := g.keepBudgets(c.Pace); err != nil {
+		return err
+	}
 	pool, err := Roots(c)
 	if err != nil {
 		return err
@@ -281,6 +286,9 @@ func (g *Gate) close(ctx context.Context) {
 	}
 	if g.fleet != nil {
 		g.fleet.Close()
+	}
+	if g.budgets != nil {
+		g.budgets.Close()
 	}
 	if g.remembered != nil {
 		g.remembered.Close()

@@ -169,6 +169,9 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 	if err := g.proxy.Use(g.settings(text)); err != nil {
 		return nil, err
 	}
+	if err := g.keepBudgets(next.Pace); err != nil {
+		return nil, err
+	}
 	g.pacer.Use(next.Pace)
 	g.administer()
 	if upstream != before {
