@@ -13,11 +13,12 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// The network of synthetic addresses is 198.18.0.0/15, which RFC 2544 reserves for benchmarks. Its
-// first 256 addresses are for the names of Options.Reach.
+// The network of synthetic addresses looks public, since many programs refuse to fetch from special-purpose addresses
+// (RFC 6890). It is part of a network of the US Department of Defense without public services; no packet leaves for
+// it. Its first 256 addresses are for the names of Options.Reach.
 var (
-	firstReach = netip.AddrFrom4([4]byte{198, 18, 0, 1})
-	synthetic  = netip.MustParsePrefix("198.18.0.0/15")
+	firstReach = netip.AddrFrom4([4]byte{7, 0, 0, 1})
+	synthetic  = netip.MustParsePrefix("7.0.0.0/15")
 	loopback4  = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	loopback6  = netip.IPv6Loopback()
 )

@@ -34,9 +34,9 @@ func TestAnswers(t *testing.T) {
 		kind dnsmessage.Type
 		want string // "": no answer
 	}{
-		{"db.example.", dnsmessage.TypeA, "198.18.0.1"},
-		{"DB.example.", dnsmessage.TypeA, "198.18.0.1"},
-		{"other.example.", dnsmessage.TypeA, "198.18.0.2"},
+		{"db.example.", dnsmessage.TypeA, "7.0.0.1"},
+		{"DB.example.", dnsmessage.TypeA, "7.0.0.1"},
+		{"other.example.", dnsmessage.TypeA, "7.0.0.2"},
 		{"localhost.", dnsmessage.TypeA, "127.0.0.1"},
 		{"localhost.", dnsmessage.TypeAAAA, "::1"},
 		{"x.LOCALHOST.", dnsmessage.TypeA, "127.0.0.1"},

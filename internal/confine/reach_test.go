@@ -87,8 +87,8 @@ func TestReachAddresses(t *testing.T) {
 	for _, c := range []struct{ host, want string }{
 		{"10.1.2.3", "[10.1.2.3]"},
 		{"localhost", "[127.0.0.1 ::1]"},
-		{"db", "[198.18.0.1 10.0.0.5 ::5]"},
-		{"db2", "[198.18.0.2]"},
+		{"db", "[7.0.0.1 10.0.0.5 ::5]"},
+		{"db2", "[7.0.0.2]"},
 	} {
 		if got := fmt.Sprint(Reach{Host: c.host}.addresses(n, hosts)); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.host, got, c.want)

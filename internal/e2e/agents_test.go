@@ -40,6 +40,12 @@ func (c serverCommand) start(t *testing.T, dir string) *mcpServer {
 	for name, value := range c.Env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
+	return startServer(t, cmd)
+}
+
+// startServer starts an MCP server, which ends with the test.
+func startServer(t *testing.T, cmd *exec.Cmd) *mcpServer {
+	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
