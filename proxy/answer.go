@@ -1,14 +1,12 @@
 package proxy
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -20,10 +18,8 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/body"
-	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/origin"
-	"robotsgate/proxy/internal/sfv"
 )
 
 // An answer is what the gate itself says: a refusal or an error, as a problem (RFC 9457), or robots.txt.
@@ -54,6 +50,12 @@ const (
 	ByAudit     Refusal = "audit"     // the audit log can't be written
 	IsMalformed Refusal = "malformed" // the request is malformed, ambiguous, or of a kind that is not served
 )
+
+// loginChallenge is the Proxy-Authenticate of a 407 (RFC 7617, section 2.1).
+const loginChallenge = `Basic realm="robotsgate", charset="UTF-8"`
+
+// errInvalidResponse is the error of a response that must not be forwarded.
+var errInvalidResponse = errors.New("the origin's answer has a status or a field that it must not have")
 
 // badRequest answers a request that is malformed or ambiguous.
 func badRequest(err error) *answer {
@@ -207,54 +209,6 @@ func (p *answer) skipped() string {
 	return "status"
 }
 
-// response returns the answer as a response without a header: that is set on h.
-func (p *answer) response(in *inbound, s *signals, h http.Header) *http.Response {
-	var body []byte
-	if p.file != nil {
-		maps.Copy(h, p.file.header)
-		body = []byte(p.file.body)
-	} else {
-		body = p.problem(in, s, h)
-	}
-	annotate(h, s)
-	length := len(body)
-	if in.method == http.MethodHead {
-		body = nil
-	}
-	own := &ownBody{}
-	own.Reset(body)
-	return &http.Response{StatusCode: p.status, ProtoMajor: 1, ProtoMinor: 1, Body: own, ContentLength: int64(length)}
-}
-
-// problem sets the header of a problem, and returns its body.
-func (p *answer) problem(in *inbound, s *signals, h http.Header) []byte {
-	body, contentType := p.form(in, s)
-	fixed := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "Accept"}
-	h["Content-Type"] = fixed[0:1:1]
-	h["Content-Length"] = fixed[1:2:2]
-	h["Cache-Control"] = fixed[2:3:3]
-	h["Vary"] = fixed[3:4:4] // which chooses the form
-	if p.retry > 0 {
-		h.Set("Retry-After", retrySeconds(p.retry))
-	}
-	if p.closeAfter {
-		h.Set("Connection", "close")
-	}
-	if p.status == http.StatusMethodNotAllowed {
-		h.Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT")
-	}
-	if p.status == http.StatusProxyAuthRequired {
-		h.Set("Proxy-Authenticate", loginChallenge)
-	}
-	setStatus(h, p.fault, p.cause)
-	return body
-}
-
-// An ownBody is the body of a response of the gate itself.
-type ownBody struct{ bytes.Reader }
-
-func (*ownBody) Close() error { return nil }
-
 // A file is the robots.txt that is enforced.
 type file struct {
 	header http.Header
@@ -294,27 +248,4 @@ func robotsTxt(r *snapshot.Resolution) *answer {
 // retrySeconds rounds up: a client that retried too early would be refused again.
 func retrySeconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
-}
-
-// setStatus sets the gate's member, the only one on a response of the gate itself.
-func setStatus(h http.Header, fault, details string) {
-	f := sfv.New()
-	f.Token(header.GateName)
-	f.Param("error")
-	f.Token(fault)
-	if details != "" {
-		f.Param("details")
-		f.Quoted(ascii(details))
-	}
-	f.Set(h, header.Status)
-}
-
-// ascii makes text fit for a String, which RFC 9209, 2.1.4 asks for.
-func ascii(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, s[:min(len(s), sfv.MaxText)])
 }

@@ -2,10 +2,8 @@ package proxy
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -36,19 +34,6 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	p.openTunnel(o)
 }
 
-// An opening is a tunnel that a client asks for: with a CONNECT, or with a connection in TLS that was
-// redirected to the gate.
-type opening struct {
-	inbound // without target
-	target  canonical.Target
-	ctx     context.Context // ends when the client disconnects
-	kind    *client.Kind
-
-	writer     http.ResponseWriter // of the CONNECT; nil: there was none
-	redirected net.Conn            // the connection, if there was no CONNECT
-	port       string              // to which it was redirected, for the tunnel
-}
-
 // openTunnel is the sequence for all tunnels. It reports whether the tunnel was opened.
 func (p *Proxy) openTunnel(o *opening) (opened bool) {
 	if !isOwn(o.target) && o.settings.Passthrough(o.target.Hostname()) {
@@ -61,16 +46,6 @@ func (p *Proxy) openTunnel(o *opening) (opened bool) {
 	}
 	p.intercept(o, conn, rd)
 	return true
-}
-
-// whole returns what the tunnel leads to as a whole. Some clients open a tunnel for http as well; the origin in it
-// is another.
-func (o *opening) whole() canonical.Target {
-	if address := o.target.Address(); strings.HasSuffix(address, ":80") && o.redirected == nil {
-		target, _ := canonical.ParseTarget("http", address, "/") // read once already
-		return target
-	}
-	return o.target
 }
 
 // refuseTunnel answers a CONNECT of which all requests would be refused, and reports whether it is one. A
@@ -111,8 +86,8 @@ func (p *Proxy) refuseTunnel(o *opening, r *http.Request) bool {
 func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 	under := o.inbound.conn.client
 	p.conns.MarkTunnel(under)
-	p.silent.add(conn)
-	defer p.silent.remove(conn)
+	p.silent.Add(conn)
+	defer p.silent.Remove(conn)
 	t := newTunnel(o.target)
 	t.client, t.login, t.port = under, o.login, o.port
 	t.TLSClient = client.TLSClient{Kind: o.kind, Target: t.authority, Redirected: o.redirected != nil}
@@ -127,7 +102,7 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 	if client.IsTLS(first[0]) {
 		_ = t.SetDeadline(time.Now().Add(p.Limits.HeaderTimeout))
 		secure, err := p.hints.Handshake(t, p.tls, &t.TLSClient)
-		p.silent.remove(conn) // its first request may be there before we have returned
+		p.silent.Remove(conn) // its first request may be there before we have returned
 		if err != nil {
 			return
 		}
@@ -146,28 +121,8 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 	}
 	t.disconnect = t.client.Disconnect
 	_ = t.SetDeadline(time.Time{})
-	p.silent.remove(conn)
+	p.silent.Remove(conn)
 	p.tunnels.Deliver(t)
-}
-
-// accept takes over the connection, and answers a CONNECT with 200. The reader may hold bytes that
-// the client has sent after the CONNECT. The deadline of the answer stays set until the caller
-// sets another. w is the writer of o, or one around it.
-func (o *opening) accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Reader, error) {
-	if o.redirected != nil {
-		_ = o.redirected.SetDeadline(time.Now().Add(timeout))
-		return o.redirected, bufio.NewReaderSize(o.redirected, 16), nil
-	}
-	conn, rw, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	_ = conn.SetDeadline(time.Now().Add(timeout))
-	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
-		conn.Close()
-		return nil, nil, err
-	}
-	return conn, rw.Reader, nil
 }
 
 // certificate returns the leaf for the name that the client expects, even if it is not the host of

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/json"
 	html "html/template"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -15,6 +16,8 @@ import (
 
 	"robotsgate/internal/escape"
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/header"
+	"robotsgate/proxy/internal/sfv"
 )
 
 //go:embed pages
@@ -24,6 +27,77 @@ var (
 	htmlPages = html.Must(html.ParseFS(pages, "pages/*.html"))
 	textPages = text.Must(text.ParseFS(pages, "pages/*.txt", "pages/*.pac"))
 )
+
+// response returns the answer as a response without a header: that is set on h.
+func (p *answer) response(in *inbound, s *signals, h http.Header) *http.Response {
+	var body []byte
+	if p.file != nil {
+		maps.Copy(h, p.file.header)
+		body = []byte(p.file.body)
+	} else {
+		body = p.problem(in, s, h)
+	}
+	annotate(h, s)
+	length := len(body)
+	if in.method == http.MethodHead {
+		body = nil
+	}
+	own := &ownBody{}
+	own.Reset(body)
+	return &http.Response{StatusCode: p.status, ProtoMajor: 1, ProtoMinor: 1, Body: own, ContentLength: int64(length)}
+}
+
+// problem sets the header of a problem, and returns its body.
+func (p *answer) problem(in *inbound, s *signals, h http.Header) []byte {
+	body, contentType := p.form(in, s)
+	fixed := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "Accept"}
+	h["Content-Type"] = fixed[0:1:1]
+	h["Content-Length"] = fixed[1:2:2]
+	h["Cache-Control"] = fixed[2:3:3]
+	h["Vary"] = fixed[3:4:4] // which chooses the form
+	if p.retry > 0 {
+		h.Set("Retry-After", retrySeconds(p.retry))
+	}
+	if p.closeAfter {
+		h.Set("Connection", "close")
+	}
+	if p.status == http.StatusMethodNotAllowed {
+		h.Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, CONNECT")
+	}
+	if p.status == http.StatusProxyAuthRequired {
+		h.Set("Proxy-Authenticate", loginChallenge)
+	}
+	setStatus(h, p.fault, p.cause)
+	return body
+}
+
+// An ownBody is the body of a response of the gate itself.
+type ownBody struct{ bytes.Reader }
+
+func (*ownBody) Close() error { return nil }
+
+// setStatus sets the gate's member, the only one on a response of the gate itself.
+func setStatus(h http.Header, fault, details string) {
+	f := sfv.New()
+	f.Token(header.GateName)
+	f.Param("error")
+	f.Token(fault)
+	if details != "" {
+		f.Param("details")
+		f.Quoted(ascii(details))
+	}
+	f.Set(h, header.Status)
+}
+
+// ascii makes text fit for a String, which RFC 9209, 2.1.4 asks for.
+func ascii(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s[:min(len(s), sfv.MaxText)])
+}
 
 // document is the problem as JSON.
 type document struct {

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 
@@ -26,12 +25,8 @@ import (
 //   - After a switch of protocols it relays without an idle limit: inspect hides the Upgrade from it, and
 //     switched relays.
 
-// A forwarder passes requests on with goproxy.
-type forwarder struct{ *goproxy.ProxyHttpServer }
-
-type exchangeKey struct{}
-
-func newForwarder(log *slog.Logger) forwarder {
+// newForwarder returns a handler that passes requests on with goproxy. Their contexts have the exchange.
+func newForwarder(log *slog.Logger) http.Handler {
 	g := goproxy.NewProxyHttpServer()
 	g.KeepHeader, g.KeepDestinationHeaders = true, true
 	g.Logger = slog.NewLogLogger(log.Handler(), slog.LevelDebug) // records of requests have the same
@@ -45,12 +40,5 @@ func newForwarder(log *slog.Logger) forwarder {
 		})
 		return r, nil
 	})
-	return forwarder{g}
-}
-
-// forward passes a request on. Its URL and Host are those of the target from here on, whatever the client has sent.
-func (g forwarder) forward(ctx context.Context, r *http.Request, x *exchange) {
-	r = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
-	r.URL, r.Host = x.target.URL(), x.target.Host
-	g.ServeHTTP(&x.out, r)
+	return g
 }

@@ -18,6 +18,7 @@ import (
 	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
+	"robotsgate/proxy/internal/response"
 )
 
 // An exchange is one request on its way, or a tunnel that is passed through. Only this file changes it:
@@ -28,8 +29,8 @@ type exchange struct {
 	results
 	turn          *pace.Turn // of a request that is sent; nil: there is no pace, or the origin has answered
 	upgrade       bool       // it is a WebSocket handshake
-	informational informational
-	out           recorder
+	informational response.Informational
+	out           response.Recorder
 	opening       *opening // of a tunnel that is passed through; nil: a request
 }
 
@@ -48,7 +49,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 func (p *Proxy) passThrough(o *opening) (opened bool) {
 	x := &exchange{p: p, inbound: o.asTunnel(o.whole()), opening: o}
 	p.handle(x, o.writer, nil, nil)
-	return x.out.hijacked != nil
+	return x.out.Hijacked != nil
 }
 
 // refuse answers a request, or a CONNECT, of a crawler before any stage. crawler is nil if it is not known.
@@ -62,21 +63,21 @@ func (p *Proxy) refuse(w http.ResponseWriter, in inbound, crawler *policy.Crawle
 // robots.txt: then the stages that follow are left out.
 func (p *Proxy) handle(x *exchange, w http.ResponseWriter, r *http.Request, no *answer) {
 	x.ID = x.id
-	x.out.begin(w, &x.inbound, &p.open, p.Silence)
+	x.out.Begin(w, x.forResponse(), &p.open, p.Silence)
 	defer x.finish()
 	switch {
 	case no != nil:
 	case x.opening != nil:
 		no = x.relay(x.context(x.opening.ctx, x.hasBody)) // decides, and relays
-	case x.http1() && !x.out.memory.TakeHeader(x.header): // HTTP/2 has taken it in AdmitStream
+	case x.http1() && !x.out.Memory.TakeHeader(x.header): // HTTP/2 has taken it in AdmitStream
 		no = failure(memory.ErrLimit, &x.inbound, nil)
 	default:
-		p.forwarder.forward(x.context(r.Context(), r.Body != http.NoBody), r, x) // permit: decide; send
+		x.forward(x.context(r.Context(), r.Body != http.NoBody), r) // permit: decide; send
 	}
 	if no != nil {
 		x.respond(no)
 	}
-	if x.body != nil && x.body.broke {
+	if x.body != nil && x.body.Broke {
 		x.resetHTTP10()
 		panic(http.ErrAbortHandler)
 	}
@@ -110,8 +111,17 @@ func (x *exchange) decide(ctx context.Context, engine decider) (no *answer) {
 	if asksForRobots(in, decision) {
 		return robotsTxt(decision.Robots)
 	}
-	x.turn, x.Paced, no = awaitTurn(ctx, in, decision, x.out.disconnect)
+	x.turn, x.Paced, no = awaitTurn(ctx, in, decision, x.out.Disconnect)
 	return no
+}
+
+type exchangeKey struct{}
+
+// forward passes a request on. Its URL and Host are those of the target from here on, whatever the client has sent.
+func (x *exchange) forward(ctx context.Context, r *http.Request) {
+	r = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
+	r.URL, r.Host = x.target.URL(), x.target.Host
+	x.p.forwarder.ServeHTTP(&x.out, r)
 }
 
 // permit decides about a request. It returns the response if the gate itself answers, and nil if the request
@@ -119,7 +129,7 @@ func (x *exchange) decide(ctx context.Context, engine decider) (no *answer) {
 func (x *exchange) permit(r *http.Request) *http.Response {
 	if no := x.decide(r.Context(), x.settings.Engine.Decide); no != nil {
 		resp := x.answer(no)
-		x.out.drain(r, x.p.Limits.HeaderTimeout)
+		x.out.Drain(r, x.p.Limits.HeaderTimeout)
 		return resp
 	}
 	x.upgrade = header.Request(r)
@@ -128,8 +138,7 @@ func (x *exchange) permit(r *http.Request) *http.Response {
 		x.userAgent = agent
 	}
 	if x.hasBody {
-		x.out.upload = body.NewUpload(r, &x.out.control, x.p.Limits.IdleTimeout)
-		r.Body = x.out.upload
+		r.Body = x.out.Receive(r, x.p.Limits.IdleTimeout)
 	}
 	return nil
 }
@@ -142,22 +151,22 @@ func (x *exchange) send(r *http.Request) *http.Response {
 	x.upstream, x.signed = time.Since(x.start), signed
 	x.reportAnswer(resp)
 	if err == nil {
-		err = checkResponse(resp, x.upgrade, &x.out.memory)
+		err = checkResponse(resp, x.upgrade, &x.out.Memory)
 	}
 	if err != nil {
-		return x.answer(failure(err, in, x.out.upload))
+		return x.answer(failure(err, in, x.out.Upload))
 	}
 	x.inspection, x.body = inspector{p.Log, p.Remembered, p.Silence}.inspect(r.Context(), in, x.Decision, resp, &x.out)
 	x.Decision = withReserved(in, &x.signals, resp)
 	x.Statement = reservation(&x.signals)
 	if x.Decision.Denied() {
-		return inPlaceOf(resp, x.body, x.answer(refusal(in, &x.signals)), &x.out)
+		return response.InPlaceOf(resp, x.body, x.answer(refusal(in, &x.signals)), &x.out)
 	}
 	maps.Copy(x.out.Header(), resp.Header)
 	resp.Header = nil // goproxy would copy it
 	annotate(x.out.Header(), &x.signals)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		resp.Body = &switched{resp.Body, &x.out, body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence, Together: true}}
+		resp.Body = response.Switched(resp.Body, &x.out, &body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence, Together: true})
 	}
 	return resp
 }
@@ -182,15 +191,15 @@ func (x *exchange) relay(ctx context.Context) *answer {
 		return nil
 	}
 	if o.writer == nil {
-		x.out.take(conn)
+		x.out.Take(conn)
 	}
 	_ = conn.SetDeadline(time.Time{})
-	x.out.status = http.StatusOK
+	x.out.Status = http.StatusOK
 	p.conns.MarkTunnel(x.inbound.conn.client)
-	p.open.add(origin)
-	defer p.open.remove(origin)
+	p.open.Add(origin)
+	defer p.open.Remove(origin)
 	tunnel := body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence}
-	x.out.bytes = tunnel.Between(netconn.Buffered(conn, rd), origin)
+	x.out.Bytes = tunnel.Between(netconn.Buffered(conn, rd), origin)
 	return nil
 }
 
@@ -202,15 +211,15 @@ func (x *exchange) finish() {
 	if cause != nil && !isAbort(cause) {
 		x.failed = "internal error"
 		x.p.Log.Error("panic while serving a request; please report it", "id", x.id, "origin", x.origin, "panic", cause, "stack", string(debug.Stack()))
-		if !x.out.wrote {
-			x.out.clearHeader() // of an answer that was not sent
+		if !x.out.Wrote {
+			x.out.ClearHeader() // of an answer that was not sent
 			x.respond(internalError(x.id))
 			cause = nil
 		}
 	}
-	x.out.end()
-	defer x.out.memory.Release()
-	x.out.release(x.p.Limits.IdleTimeout)
+	x.out.End()
+	defer x.out.Memory.Release()
+	x.out.Release(x.p.Limits.IdleTimeout)
 	x.p.Done(record(&x.inbound, &x.results, &x.out))
 	if cause != nil {
 		panic(http.ErrAbortHandler)
@@ -237,7 +246,7 @@ func (x *exchange) answer(a *answer) *http.Response {
 func (x *exchange) respond(a *answer) {
 	resp := x.answer(a)
 	if x.out.ResponseWriter == nil {
-		x.out.discard(resp)
+		x.out.Discard(resp)
 		return
 	}
 	x.out.WriteHeader(resp.StatusCode)
@@ -248,20 +257,20 @@ func (x *exchange) respond(a *answer) {
 // memory of the client in it, and what passes 1xx responses on.
 func (x *exchange) context(ctx context.Context, hasBody bool) context.Context {
 	if d := x.conn.detector(); d != nil {
-		x.out.disconnect = d
+		x.out.Disconnect = d
 		d.Begin(hasBody)
 	}
 	// HTTP/1.0 has no 1xx responses. Over HTTP/2 they are not passed on: if the client has
 	// disconnected, net/http may read the header map after WriteHeader has returned, and
 	// to change the map for the response then could end the process.
-	return x.informational.context(memory.NewContext(ctx, &x.out.memory), &x.out, x.http1() && !x.http10())
+	return x.informational.Context(memory.NewContext(ctx, &x.out.Memory), &x.out, x.http1() && !x.http10())
 }
 
 // roundTrip sends a request and waits for the head of its response.
 func (x *exchange) roundTrip(r *http.Request) (*http.Response, signature, error) {
-	defer x.informational.end()
-	if u := x.out.upload; u != nil && header.HasToken(r.Header["Expect"], "100-continue") {
-		u.Proceed = x.informational.sendContinue
+	defer x.informational.End()
+	if u := x.out.Upload; u != nil && header.HasToken(r.Header["Expect"], "100-continue") {
+		u.Proceed = x.informational.SendContinue
 	}
 	if wrapped := x.settings.wrapped[x.crawler]; wrapped != nil {
 		return roundTripSigned(wrapped, r)

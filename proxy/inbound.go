@@ -1,9 +1,12 @@
 package proxy
 
 import (
+	"bufio"
 	"cmp"
+	"context"
 	"encoding/base32"
 	"encoding/binary"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -14,88 +17,8 @@ import (
 	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/client"
+	"robotsgate/proxy/internal/response"
 )
-
-// A connection is what a request arrived on. Its server puts it into the context of each request.
-type connection struct {
-	client *client.Conn
-	tunnel *tunnel // through client; nil: the request arrived outside of a tunnel
-	// redirected is set if the client does not know that it speaks to the gate.
-	redirected bool
-}
-
-type connectionKey struct{}
-
-func connOf(r *http.Request) *connection {
-	return r.Context().Value(connectionKey{}).(*connection)
-}
-
-// detector returns what detects that the client disconnects, nil for HTTP/2.
-func (c *connection) detector() *client.DisconnectDetector {
-	if c.tunnel != nil {
-		return c.tunnel.disconnect
-	}
-	return c.client.Disconnect
-}
-
-// A tunnel is a client's connection after CONNECT, with where it leads; or one that was redirected
-// to the gate.
-type tunnel struct {
-	net.Conn
-	authority string // canonical host and port, the port always given; "": each request names its host
-	host      string // of it, without brackets
-	secure    string // the origin that it leads to in TLS
-	port      string // of a redirected connection: the port to which the client has connected; "": there was a CONNECT
-	client.TLSClient
-	client     *client.Conn               // the connection underneath
-	disconnect *client.DisconnectDetector // of HTTP/1 requests; nil: HTTP/2
-	login      *auth.Login                // that CONNECT came with; nil: none
-}
-
-// tunnelOf returns the tunnel that a connection is, or that is below its TLS; nil if there is none.
-func tunnelOf(c net.Conn) *tunnel {
-	for {
-		if t, ok := c.(*tunnel); ok {
-			return t
-		}
-		outer, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			return nil
-		}
-		c = outer.NetConn()
-	}
-}
-
-// leadsTo returns the origin that the tunnel leads to when it carries this scheme.
-func (t *tunnel) leadsTo(scheme string) string {
-	if scheme == "https" {
-		return t.secure
-	}
-	target, err := canonical.ParseTarget(scheme, t.authority, "/")
-	if err != nil {
-		return ""
-	}
-	return target.Origin()
-}
-
-// names reports whether a TLS server name is the tunnel's host. Without one, as
-// for addresses (RFC 6066, 3), there is nothing to disagree.
-func (t *tunnel) names(server string) bool {
-	switch server {
-	case "":
-		return true
-	case t.host:
-		return !strings.Contains(server, ":") // an address is no server name
-	}
-	target, err := canonical.ParseTarget("https", server, "/")
-	return err == nil && target.Hostname() == t.host
-}
-
-func newTunnel(target canonical.Target) *tunnel {
-	t := &tunnel{authority: target.Address(), secure: target.Origin()}
-	t.host, _, _ = net.SplitHostPort(t.authority)
-	return t
-}
 
 // ownName is the gate's host name for its clients: no other host can have a name under .invalid
 // (RFC 6761, 6.4). A client that receives a page from it uses a gate and, over https, trusts its
@@ -175,9 +98,57 @@ func (in inbound) refused(r *http.Request) inbound {
 	return in
 }
 
+// forResponse returns what is needed to send the response.
+func (in *inbound) forResponse() response.Request {
+	return response.Request{Conn: in.conn.client, Header: in.header, HTTP1: in.http1(), HasBody: in.hasBody, CloseAfter: in.closeAfter}
+}
+
 func (in *inbound) http1() bool { return in.protoMajor == 1 }
 
 func (in *inbound) http10() bool { return in.protoMajor == 1 && in.protoMinor == 0 }
+
+// An opening is a tunnel that a client asks for: with a CONNECT, or with a connection in TLS that was
+// redirected to the gate.
+type opening struct {
+	inbound // without target
+	target  canonical.Target
+	ctx     context.Context // ends when the client disconnects
+	kind    *client.Kind
+
+	writer     http.ResponseWriter // of the CONNECT; nil: there was none
+	redirected net.Conn            // the connection, if there was no CONNECT
+	port       string              // to which it was redirected, for the tunnel
+}
+
+// whole returns what the tunnel leads to as a whole. Some clients open a tunnel for http as well; the origin in it
+// is another.
+func (o *opening) whole() canonical.Target {
+	if address := o.target.Address(); strings.HasSuffix(address, ":80") && o.redirected == nil {
+		target, _ := canonical.ParseTarget("http", address, "/") // read once already
+		return target
+	}
+	return o.target
+}
+
+// accept takes over the connection, and answers a CONNECT with 200. The reader may hold bytes that
+// the client has sent after the CONNECT. The deadline of the answer stays set until the caller
+// sets another. w is the writer of o, or one around it.
+func (o *opening) accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Reader, error) {
+	if o.redirected != nil {
+		_ = o.redirected.SetDeadline(time.Now().Add(timeout))
+		return o.redirected, bufio.NewReaderSize(o.redirected, 16), nil
+	}
+	conn, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	_ = conn.SetDeadline(time.Now().Add(timeout))
+	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return conn, rw.Reader, nil
+}
 
 // requestedURL returns the URL of a request that cannot be served, without a password, for the
 // answer and the log.

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/memory"
+	"robotsgate/proxy/internal/response"
 )
 
 // checkResponse checks and completes the head of a response. After an error the response's body is closed.
@@ -49,7 +49,7 @@ type inspector struct {
 
 // inspect reads what a response to an allowed request states, and removes from its header what is not for the client.
 // The response's body becomes the stream, which is nil if the response switches protocols.
-func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision, resp *http.Response, out *recorder) (inspection, *stream) {
+func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision, resp *http.Response, out *response.Recorder) (inspection, *response.Stream) {
 	// These are read before anything is removed: Connection may name them.
 	contentEncoding := strings.Join(resp.Header["Content-Encoding"], ", ")
 	s := inspection{contentType: htmlmeta.ContentType(resp.Header["Content-Type"]), received: fields(resp.Header)}
@@ -68,7 +68,7 @@ func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision,
 	if resp.StatusCode == http.StatusNoContent {
 		delete(resp.Header, "Content-Length") // RFC 9110, 8.6
 	}
-	page := newStream(out, resp, i.silence)
+	page := response.NewStream(out, resp, i.silence)
 	if s.Head.Why = skipReason(in, resp, s.contentType); s.Head.Why != "" {
 		s.Head.State = "skipped"
 	} else {
@@ -117,8 +117,6 @@ func (s *inspection) addRemembered(seen *tagcache.Page, tokens []string) {
 	}
 }
 
-var errInvalidResponse = errors.New("the origin's answer has a status or a field that it must not have")
-
 // invalidResponse reports a response that must not be forwarded: with a status out of range,
 // with a Content-Length that net/http did not understand, or with a switch of protocols that
 // the client did not ask for, after which its requests would reach the origin undecided.
@@ -155,22 +153,15 @@ func skipReason(in *inbound, resp *http.Response, contentType string) string {
 	return ""
 }
 
-// isPart reports whether a response has only a part of a page: a range, or the differences to an earlier one, which the
-// client asks for with A-IM (RFC 3229, 10.4.1).
-func isPart(resp *http.Response) bool {
-	return resp.StatusCode == http.StatusPartialContent || resp.StatusCode == http.StatusIMUsed
-}
-
 // readHead reads a page's head while the body waits. It adds to s what the head states and how far it was read, and
 // returns the robots rules.
-func (i inspector) readHead(ctx context.Context, in *inbound, page *stream, contentEncoding string, s *inspection) robotstag.Tags {
+func (i inspector) readHead(ctx context.Context, in *inbound, page *response.Stream, contentEncoding string, s *inspection) robotstag.Tags {
 	options := htmlmeta.Options{
 		ContentType:     s.contentType,
 		ContentEncoding: contentEncoding,
 		MaxBytes:        in.settings.Tags.MaxHeadBytes,
 	}
-	tee := body.NewTee(page.body, in.settings.Tags.MaxHeadBytes, &page.out.memory)
-	page.body = tee
+	tee := page.Tee(in.settings.Tags.MaxHeadBytes)
 	// Most heads are short and have arrived with the response's header.
 	result, ok := i.safely(in, func() (htmlmeta.Result, bool) { return tee.ScanAtHand(options) })
 	if !ok {

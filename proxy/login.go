@@ -90,9 +90,6 @@ func (i *identification) proves(l *policy.Login) bool {
 	return holds
 }
 
-// loginChallenge is the Proxy-Authenticate of a 407 (RFC 7617, section 2.1).
-const loginChallenge = `Basic realm="robotsgate", charset="UTF-8"`
-
 // wget2Login says what to do about an empty login. Some clients send one when they have none.
 const wget2Login = "wget2 1.99.1 sends an empty login in place of the one in the proxy's URL: give it --http-proxy-user and --http-proxy-password, or set http_proxy_user and http_proxy_password in ~/.wget2rc."
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"robotsgate/proxy/internal/memory"
+	"robotsgate/proxy/internal/response"
 )
 
 // exhaust takes all memory of a budget, for many clients, of which each gets half of the rest.
@@ -90,7 +91,7 @@ func TestStalledStreams(t *testing.T) {
 		}
 	}
 	const smallWindow = 16 << 10 // what an origin may send ahead if there is no memory for more
-	const most = memory.Limit/5 + conns*streams*(smallWindow+smallBuffer)
+	const most = memory.Limit/5 + conns*streams*(smallWindow+response.SmallBuffer)
 	if n := sent.Load(); n > most {
 		t.Errorf("%d MiB are on their way to clients that take nothing, want at most %d", n>>20, most>>20)
 	}

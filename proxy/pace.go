@@ -16,53 +16,6 @@ import (
 	"robotsgate/proxy/internal/client"
 )
 
-// A Pacer says when a request may be sent to its origin; a [*pace.Pacer] is one. The proxy waits for
-// it in one place: after the decision, and before anything is sent. A passthrough tunnel is one request.
-//
-// [Settings] are made anew whenever the configuration changes. A Pacer must survive that, so it belongs
-// to the caller.
-type Pacer interface {
-	// Wait returns when the request may be sent. The context ends when the client disconnects. The turn is nil if
-	// the request does not count.
-	Wait(ctx context.Context, r pace.Request) (*pace.Turn, error)
-	// Observe is for report mode: the request is sent at once. It returns what Wait would have done.
-	Observe(r pace.Request) (hold time.Duration, turn *pace.Turn, err error)
-}
-
-// PaceSource is what sets the pace of a request.
-type PaceSource string
-
-// The sources.
-const (
-	ByCrawlDelay            = PaceSource(pace.ByCrawlDelay)
-	ByMinDelay              = PaceSource(pace.ByMinDelay)
-	ByBackOff    PaceSource = "back-off" // the origin has answered 429 or 503
-)
-
-// A Paced request is one that the pace concerns.
-type Paced struct {
-	Delay  time.Duration // the distance to keep; for ByBackOff how long the pause goes on
-	Source PaceSource    // "": only the turns of other requests
-	// Announced is set with ByMinDelay if a Crawl-delay that is not shorter is only to be reported. The header
-	// reports that.
-	Announced bool
-	Line      int           // of the Crawl-delay
-	Held      time.Duration // the request has waited; in report mode: would have
-	// Retry is the time until the request's turn, for which it was not held, but refused; in report
-	// mode: would have been.
-	Retry    time.Duration
-	Refused  bool
-	Reported bool // the crawler is in report mode: nothing of this has happened
-}
-
-// Waited returns how long the request has waited.
-func (p *Paced) Waited() time.Duration {
-	if p.Reported {
-		return 0
-	}
-	return p.Held
-}
-
 // notSubresources are the values of Sec-Fetch-Dest of requests that are not for parts of a page.
 var notSubresources = []string{"", "document", "iframe", "frame", "empty"}
 

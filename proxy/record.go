@@ -8,6 +8,7 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/usage"
+	"robotsgate/proxy/internal/response"
 )
 
 // A Record is the result of one request. The audit log, the metrics and the status page
@@ -82,20 +83,20 @@ type results struct {
 	sent      time.Duration
 	upstream  time.Duration
 	signed    signature
-	userAgent string  // that the gate has set
-	said      *answer // of the gate itself; nil: there was none
-	body      *stream // of the response that is passed on; nil: there is none
+	userAgent string           // that the gate has set
+	said      *answer          // of the gate itself; nil: there was none
+	body      *response.Stream // of the response that is passed on; nil: there is none
 	failed    string
 }
 
 // record puts the record of a request together. Every Record is made here.
-func record(in *inbound, x *results, out *recorder) *Record {
+func record(in *inbound, x *results, out *response.Recorder) *Record {
 	r := &Record{
 		ID: in.id, Start: in.start, Client: in.client, Method: in.method, URL: in.url, Origin: in.origin, Tunnel: in.tunnel, Config: in.settings.Config,
 		Decision: x.Decision, Paced: x.Paced,
 		Tags: x.Tags, Remembered: x.Remembered, Stated: x.Stated, Statement: x.Statement, Head: x.Head,
 		UserAgent: x.userAgent, Signed: x.signed.key, Signing: x.signed.took, Error: x.failed,
-		Status: out.status, Bytes: out.bytes,
+		Status: out.Status, Bytes: out.Bytes,
 		Decided: x.decided, Sent: x.sent, Upstream: x.upstream, Duration: time.Since(in.start),
 	}
 	if x.crawler != nil {
@@ -108,11 +109,11 @@ func record(in *inbound, x *results, out *recorder) *Record {
 	default:
 		r.Fault = a.fault
 	}
-	if x.body != nil && x.body.failed != "" && x.failed == "" {
-		r.Error = x.body.failed
+	if x.body != nil && x.body.Failed != "" && x.failed == "" {
+		r.Error = x.body.Failed
 	}
-	if !out.answered.IsZero() {
-		r.Answered = out.answered.Sub(in.start)
+	if !out.Answered.IsZero() {
+		r.Answered = out.Answered.Sub(in.start)
 	}
 	return r
 }

@@ -1,12 +1,14 @@
 package proxy
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"time"
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/pace"
 )
 
 // Limits bound what each client can use. Zero values are those of [DefaultLimits].
@@ -53,6 +55,19 @@ type Settings struct {
 	Config string // SHA-256 of the configuration that these settings come from, for the record
 
 	wrapped map[*policy.Crawler]http.RoundTripper // of crawlers with Wrap, in place of Upstream
+}
+
+// A Pacer says when a request may be sent to its origin; a [*pace.Pacer] is one. The proxy waits for
+// it in one place: after the decision, and before anything is sent. A passthrough tunnel is one request.
+//
+// [Settings] are made anew whenever the configuration changes. A Pacer must survive that, so it belongs
+// to the caller.
+type Pacer interface {
+	// Wait returns when the request may be sent. The context ends when the client disconnects. The turn is nil if
+	// the request does not count.
+	Wait(ctx context.Context, r pace.Request) (*pace.Turn, error)
+	// Observe is for report mode: the request is sent at once. It returns what Wait would have done.
+	Observe(r pace.Request) (hold time.Duration, turn *pace.Turn, err error)
 }
 
 // Tags says how far pages are read for their robots rules. The zero value reads none.

@@ -6,6 +6,7 @@ import (
 
 	"robotsgate/htmlmeta"
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/usage"
 )
@@ -18,6 +19,40 @@ type signals struct {
 	Statement string
 	Paced     Paced
 	inspection
+}
+
+// PaceSource is what sets the pace of a request.
+type PaceSource string
+
+// The sources.
+const (
+	ByCrawlDelay            = PaceSource(pace.ByCrawlDelay)
+	ByMinDelay              = PaceSource(pace.ByMinDelay)
+	ByBackOff    PaceSource = "back-off" // the origin has answered 429 or 503
+)
+
+// A Paced request is one that the pace concerns.
+type Paced struct {
+	Delay  time.Duration // the distance to keep; for ByBackOff how long the pause goes on
+	Source PaceSource    // "": only the turns of other requests
+	// Announced is set with ByMinDelay if a Crawl-delay that is not shorter is only to be reported. The header
+	// reports that.
+	Announced bool
+	Line      int           // of the Crawl-delay
+	Held      time.Duration // the request has waited; in report mode: would have
+	// Retry is the time until the request's turn, for which it was not held, but refused; in report
+	// mode: would have been.
+	Retry    time.Duration
+	Refused  bool
+	Reported bool // the crawler is in report mode: nothing of this has happened
+}
+
+// Waited returns how long the request has waited.
+func (p *Paced) Waited() time.Duration {
+	if p.Reported {
+		return 0
+	}
+	return p.Held
 }
 
 // A Head says how far a page was read for its robots rules.

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"robotsgate/proxy/internal/body"
-	"robotsgate/proxy/internal/client"
 	"strings"
 	"syscall"
 	"testing"
@@ -225,46 +224,6 @@ type deadlines struct {
 
 func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
 func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
-
-// A boundWriter takes down the deadlines that there were when it was written to.
-type boundWriter struct {
-	deadlines
-	during []time.Time
-}
-
-func (b *boundWriter) WriteHeader(status int) {
-	b.during = append(b.during, b.write)
-	b.deadlines.WriteHeader(status)
-}
-
-func (b *boundWriter) Write(p []byte) (int, error) {
-	b.during = append(b.during, b.write)
-	return b.deadlines.Write(p)
-}
-
-func (b *boundWriter) Flush() { b.during = append(b.during, b.write) }
-
-// A write is bounded, and what comes behind it isn't: an event stream may be silent.
-func TestDeadlineIsLifted(t *testing.T) {
-	b := &boundWriter{deadlines: deadlines{ResponseRecorder: httptest.NewRecorder()}}
-	var w recorder
-	w.begin(b, &inbound{protoMajor: 1, conn: &connection{client: &client.Conn{}}}, &openConns{}, 0)
-	w.limit.Init(time.Hour, w.breakOff)
-	for name, write := range map[string]func(){
-		"write": func() { io.WriteString(&w, "x") },
-		"flush": func() { w.Flush() },
-		"103":   func() { w.WriteHeader(http.StatusEarlyHints) },
-	} {
-		w.wrote, b.during = name == "write", nil
-		write()
-		if len(b.during) != 1 || time.Until(b.during[0]) < time.Minute {
-			t.Errorf("%s: bounded by %v", name, b.during)
-		}
-		if !b.write.IsZero() {
-			t.Errorf("%s: the deadline stays", name)
-		}
-	}
-}
 
 // A body whose framing goes wrong is the client's fault, not the origin's.
 func TestMalformedChunk(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"robotsgate/proxy/internal/response"
 )
 
 // When a client leaves, its request is given up at the origin too.
@@ -88,7 +90,7 @@ func TestHeadUnderUpload(t *testing.T) {
 		go func() {
 			io.WriteString(upload, "one")
 			<-begun
-			<-time.After(5 * headDelay) // for the head to be passed on, if it is
+			<-time.After(5 * response.HeadDelay) // for the head to be passed on, if it is
 			for range 1000 {
 				io.WriteString(upload, "more")
 			}
@@ -99,23 +101,6 @@ func TestHeadUnderUpload(t *testing.T) {
 			t.Errorf("got %d %q", resp.StatusCode, answer)
 		}
 	})
-}
-
-// A body is closed once, whoever asks for it: net/http's Transport is broken for good
-// by some 260 responses over HTTP/2 that are left with 4 MB unread and closed twice.
-func TestClosedOnce(t *testing.T) {
-	closes := 0
-	body := readCloser{
-		read:  func(p []byte) (int, error) { return len(p), nil },
-		close: func() error { closes++; return nil },
-	}
-	s := newStream(&recorder{}, &http.Response{Body: body}, time.Minute)
-	for range 3 {
-		s.Close()
-	}
-	if closes != 1 {
-		t.Errorf("the origin's body was closed %d times", closes)
-	}
 }
 
 // A response that breaks off is seen with its head and what has come of it, however

@@ -2,17 +2,13 @@ package proxy
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"robotsgate/policy/canonical"
@@ -75,8 +71,8 @@ func (p *Proxy) ServeTransparent(l net.Listener) error {
 
 // serveRedirected serves a connection that was redirected to the gate.
 func (p *Proxy) serveRedirected(c *client.Conn) {
-	p.silent.add(c)
-	defer p.silent.remove(c)
+	p.silent.Add(c)
+	defer p.silent.Remove(c)
 	defer func() {
 		if cause := recover(); cause != nil {
 			c.Close()
@@ -140,9 +136,9 @@ func (p *Proxy) redirectedTLS(c *client.Conn, conn net.Conn, port string) {
 		return
 	}
 	p.redirected.Serve()
-	p.open.add(c) // Shutdown waits for the decision
-	defer p.open.remove(c)
-	p.silent.remove(c) // intercept adds it again
+	p.open.Add(c) // Shutdown waits for the decision
+	defer p.open.Remove(c)
+	p.silent.Remove(c) // intercept adds it again
 	o := &opening{
 		inbound: newTunnelInbound(p.settings.Load(), &connection{client: c, redirected: true}), target: target, ctx: c.Disconnect.ConnContext(context.Background()),
 		kind: client.KindOf(nil), redirected: netconn.NewPrefixed(c, hello.Read), port: port,
@@ -161,45 +157,6 @@ func (p *Proxy) redirectedClear(c *client.Conn, rd *bufio.Reader, port string) {
 	}
 	p.redirected.Serve()
 	_ = c.SetDeadline(time.Time{})
-	p.silent.remove(c) // its first request may be there before we have returned
+	p.silent.Remove(c) // its first request may be there before we have returned
 	p.tunnels.Deliver(&tunnel{Conn: netconn.Buffered(c, rd), port: port, client: c, disconnect: c.Disconnect})
-}
-
-// serveInRedirected serves a request of a connection that was redirected. The server name, if there is one, Host and
-// the port that the client has connected to must name one origin.
-func (p *Proxy) serveInRedirected(w http.ResponseWriter, r *http.Request, t *tunnel, scheme string) {
-	target, refused := redirectedTarget(r, t, scheme)
-	if refused == nil && isOwn(target) {
-		p.serveOwn(w, r)
-		return
-	}
-	p.serve(w, r, p.settings.Load(), target, refused)
-}
-
-func redirectedTarget(r *http.Request, t *tunnel, scheme string) (canonical.Target, *answer) {
-	if !strings.HasPrefix(r.RequestURI, "/") {
-		return canonical.Target{}, checkRequest(r, errors.New("the request is one for a proxy, and its connection was redirected to the gate; "+
-			"give the client the gate's own address as its proxy, or none"))
-	}
-	host := r.Host
-	if t.authority != "" && !r.ProtoAtLeast(1, 1) {
-		host = cmp.Or(host, t.authority) // HTTP/1.0 need not send Host, and TLS has named it
-	}
-	if host == "" {
-		return canonical.Target{}, checkRequest(r, errors.New("it has no Host, so it does not say which origin it is for"))
-	}
-	name, port := canonical.SplitPort(host)
-	target, err := canonical.ParseTarget(scheme, name+":"+cmp.Or(port, t.port), r.RequestURI)
-	if refused := checkRequest(r, err); refused != nil {
-		return target, refused
-	}
-	_, port, _ = net.SplitHostPort(target.Address())
-	switch {
-	case port != t.port:
-		return target, misdirected("The client has connected to port " + t.port + ", and Host names another one.")
-	case r.TLS != nil && (target.Origin() != t.secure || !t.names(r.TLS.ServerName)),
-		slices.ContainsFunc(r.Header["Host"], func(host string) bool { return host != r.Host }): // see serveInner
-		return target, misdirected("The TLS server name, Host and :authority do not name the same host.")
-	}
-	return target, nil
 }

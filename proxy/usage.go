@@ -57,6 +57,12 @@ func unread(method string, resp *http.Response, s *inspection) bool {
 		(htmlmeta.MayBePage(s.contentType) || strings.HasPrefix(strings.ToLower(s.contentType), "multipart/byteranges"))
 }
 
+// isPart reports whether a response has only a part of a page: a range, or the differences to an earlier one, which the
+// client asks for with A-IM (RFC 3229, 10.4.1).
+func isPart(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusPartialContent || resp.StatusCode == http.StatusIMUsed
+}
+
 // reservation returns the text that reserves and its place, for a denial by policy.ByUsage; "" for other decisions.
 func reservation(s *signals) string {
 	if s.Decision.Reason != policy.ByUsage {

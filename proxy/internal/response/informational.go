@@ -1,4 +1,4 @@
-package proxy
+package response
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 	"robotsgate/proxy/internal/header"
 )
 
-// maxInformational bounds the 1xx responses that an origin may send before its response.
-const maxInformational = 16
+// MaxInformational bounds the 1xx responses that an origin may send before its response.
+const MaxInformational = 16
 
-// informational passes 1xx responses on to the client, as RFC 9110, section 15.2 requires of
+// Informational passes 1xx responses on to the client, as RFC 9110, section 15.2 requires of
 // proxies. [http.Transport] delivers them in another goroutine, so they must not be written
 // after the response has arrived.
-type informational struct {
+type Informational struct {
 	w      http.ResponseWriter
 	passes bool // the client can receive them
 	trace  httptrace.ClientTrace
@@ -28,24 +28,24 @@ type informational struct {
 	done  bool
 }
 
-// context returns a context with which an Upstream passes 1xx responses to w. passes is false if the client cannot
+// Context returns a context with which an Upstream passes 1xx responses to w. passes is false if the client cannot
 // receive them.
-func (i *informational) context(ctx context.Context, w http.ResponseWriter, passes bool) context.Context {
+func (i *Informational) Context(ctx context.Context, w http.ResponseWriter, passes bool) context.Context {
 	i.w, i.passes = w, passes
 	i.trace.Got1xxResponse = i.pass
 	return httptrace.WithClientTrace(ctx, &i.trace)
 }
 
-// end is called when the response has arrived.
-func (i *informational) end() {
+// End is called when the response has arrived.
+func (i *Informational) End() {
 	i.mu.Lock()
 	i.done = true
 	i.mu.Unlock()
 }
 
-// sendContinue sends 100 Continue to a client that waits for it before it sends its body. net/http
+// SendContinue sends 100 Continue to a client that waits for it before it sends its body. net/http
 // would send it at the first Read of the body, and might write at the same time as pass.
-func (i *informational) sendContinue() {
+func (i *Informational) SendContinue() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.passes && !i.done {
@@ -54,10 +54,10 @@ func (i *informational) sendContinue() {
 }
 
 // pass writes one 1xx response. After an error the request is given up.
-func (i *informational) pass(code int, fields textproto.MIMEHeader) error {
+func (i *Informational) pass(code int, fields textproto.MIMEHeader) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.count++; i.count > maxInformational {
+	if i.count++; i.count > MaxInformational {
 		return errors.New("the origin sends too many informational responses")
 	}
 	// The gate sends 100 Continue itself, when the request's body is needed.

@@ -1,4 +1,4 @@
-package proxy
+package response
 
 import (
 	"errors"
@@ -15,25 +15,33 @@ import (
 	"robotsgate/proxy/internal/netconn"
 )
 
-// A stream is a response's body on its way to the client.
-type stream struct {
+// A Stream is a response's body on its way to the client.
+type Stream struct {
 	body   body.Ready
-	out    *recorder
+	out    *Recorder
 	resp   *http.Response
 	limit  body.IdleTimer // for the origin to send a piece
 	closed sync.Once
 	// These are for the goroutine that reads the body.
-	failed string // why not all of the body was sent, for the record
-	broke  bool   // the body broke off: the client's connection must too
+	Failed string // why not all of the body was sent, for the record
+	Broke  bool   // the body broke off: the client's connection must too
 }
 
-func newStream(out *recorder, resp *http.Response, silence time.Duration) *stream {
-	s := &stream{body: body.AsReady(resp.Body), out: out, resp: resp}
+// NewStream returns the body of resp, for out. It ends if the origin sends nothing for as long as silence.
+func NewStream(out *Recorder, resp *http.Response, silence time.Duration) *Stream {
+	s := &Stream{body: body.AsReady(resp.Body), out: out, resp: resp}
 	s.limit.Init(silence, func() { s.Close() })
 	return s
 }
 
-func (s *stream) Read(p []byte) (int, error) {
+// Tee makes the beginning of the body, about as many bytes as most, readable by a scanner too.
+func (s *Stream) Tee(most int) *body.Tee {
+	tee := body.NewTee(s.body, most, &s.out.Memory)
+	s.body = tee
+	return tee
+}
+
+func (s *Stream) Read(p []byte) (int, error) {
 	s.limit.Start()
 	n, err := s.body.Read(p)
 	s.limit.Pause()
@@ -46,51 +54,51 @@ func (s *stream) Read(p []byte) (int, error) {
 // Close closes the body once, though goproxy calls it twice: each Close of an HTTP/2 body
 // returns the window of the unread bytes once more. Transport finally panics while it holds the
 // lock of its pool (golang/go#58456), and no HTTP/2 request to any origin ever returns.
-func (s *stream) Close() (err error) {
+func (s *Stream) Close() (err error) {
 	s.closed.Do(func() { err = s.body.Close() })
 	return err
 }
 
 // ended records how a body ends. A body that breaks off must not look complete to the client,
 // so the client's connection is broken off too.
-func (s *stream) ended(err error) {
+func (s *Stream) ended(err error) {
 	switch {
 	case err == io.EOF:
 		header.Trailer(s.resp.Trailer) // known only now
 		return
 	case s.limit.Fired():
-		s.failed = fmt.Sprintf("the origin was silent for %v in the middle of its response", s.limit.Idle())
+		s.Failed = fmt.Sprintf("the origin was silent for %v in the middle of its response", s.limit.Idle())
 	default:
-		s.failed = "the response broke off: " + err.Error()
+		s.Failed = "the response broke off: " + err.Error()
 	}
-	s.broke = true
+	s.Broke = true
 }
 
 // Sizes of the buffer for a body, in bytes: most pages fit into bufferSize. A client without
-// memory for it gets smallBuffer.
+// memory for it gets SmallBuffer.
 const (
 	bufferSize  = 48 << 10
-	smallBuffer = 8 << 10
+	SmallBuffer = 8 << 10
 )
 
 var (
 	buffers      = sync.Pool{New: func() any { return new([bufferSize]byte) }}
-	smallBuffers = sync.Pool{New: func() any { return new([smallBuffer]byte) }}
+	smallBuffers = sync.Pool{New: func() any { return new([SmallBuffer]byte) }}
 )
 
 // WriteTo copies the body, and flushes each piece as it arrives. io.Copy calls it.
-func (s *stream) WriteTo(w io.Writer) (written int64, err error) {
-	if s.out.memory.Take(bufferSize, memory.ForBuffers) {
+func (s *Stream) WriteTo(w io.Writer) (written int64, err error) {
+	if s.out.Memory.Take(bufferSize, memory.ForBuffers) {
 		buf := buffers.Get().(*[bufferSize]byte)
 		defer buffers.Put(buf)
 		return s.writeTo(w, buf[:])
 	}
-	buf := smallBuffers.Get().(*[smallBuffer]byte)
+	buf := smallBuffers.Get().(*[SmallBuffer]byte)
 	defer smallBuffers.Put(buf)
 	return s.writeTo(w, buf[:])
 }
 
-func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
+func (s *Stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 	defer s.limit.End()
 	flusher, _ := w.(http.Flusher)
 	n, err := s.readFirst(buf)
@@ -107,9 +115,9 @@ func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 			m, werr := w.Write(buf[:n])
 			written += int64(m)
 			if werr != nil {
-				s.failed = "the client left"
+				s.Failed = "the client left"
 				if errors.Is(werr, os.ErrDeadlineExceeded) {
-					s.failed = "the client does not read its response"
+					s.Failed = "the client does not read its response"
 				}
 				return written, werr
 			}
@@ -131,13 +139,13 @@ func (s *stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 	}
 }
 
-// headDelay is how long a response's head waits for the first bytes of its body, so that both
+// HeadDelay is how long a response's head waits for the first bytes of its body, so that both
 // go out in one write. It must be short: an event stream may send nothing for an hour.
-const headDelay = 10 * time.Millisecond
+const HeadDelay = 10 * time.Millisecond
 
 // readFirst reads the first bytes of the body, and flushes the head if they do not arrive within
-// headDelay.
-func (s *stream) readFirst(p []byte) (n int, err error) {
+// HeadDelay.
+func (s *Stream) readFirst(p []byte) (n int, err error) {
 	if s.body.AtHand() {
 		if n, err = s.body.Read(p); err != nil {
 			s.ended(err)
@@ -146,7 +154,7 @@ func (s *stream) readFirst(p []byte) (n int, err error) {
 	}
 	var mu sync.Mutex // only one goroutine may use the response at a time
 	came, flushed := false, false
-	timer := time.AfterFunc(headDelay, func() {
+	timer := time.AfterFunc(HeadDelay, func() {
 		mu.Lock()
 		defer mu.Unlock()
 		if !came {
@@ -175,9 +183,9 @@ const (
 	withheldTime = 100 * time.Millisecond
 )
 
-// inPlaceOf returns the answer that is sent in place of resp. Nothing of resp is passed on. page is its body: it is
+// InPlaceOf returns the answer that is sent in place of resp. Nothing of resp is passed on. page is its body: it is
 // closed at once, or when the answer has been sent. It is nil if the response switches protocols.
-func inPlaceOf(resp *http.Response, page *stream, answer *http.Response, out *recorder) *http.Response {
+func InPlaceOf(resp *http.Response, page *Stream, answer *http.Response, out *Recorder) *http.Response {
 	switch {
 	case page == nil:
 		resp.Body.Close()
@@ -193,8 +201,8 @@ func inPlaceOf(resp *http.Response, page *stream, answer *http.Response, out *re
 // response, within maxWithheld and withheldTime, and closes its body.
 type withheldBody struct {
 	io.ReadCloser
-	page  *stream
-	out   *recorder
+	page  *Stream
+	out   *Recorder
 	ended sync.Once
 }
 
@@ -211,11 +219,16 @@ func (b *withheldBody) Close() error {
 	return nil
 }
 
+// Switched returns the body of a 101 response: the connection to the origin, which relay joins to that of the client.
+func Switched(origin io.ReadCloser, out *Recorder, relay *body.Relay) io.ReadCloser {
+	return &switched{origin, out, relay}
+}
+
 // A switched body is the connection to the origin after a handshake.
 type switched struct {
 	io.ReadCloser
-	out   *recorder
-	relay body.Relay
+	out   *Recorder
+	relay *body.Relay
 }
 
 // WriteTo relays the tunnel until either side closes its connection. io.Copy calls it when the
@@ -229,6 +242,6 @@ func (s *switched) WriteTo(io.Writer) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.out.bytes = s.relay.Between(netconn.Buffered(conn, rw.Reader), origin)
-	return s.out.bytes, nil
+	s.out.Bytes = s.relay.Between(netconn.Buffered(conn, rw.Reader), origin)
+	return s.out.Bytes, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,39 +13,24 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"robotsgate/policy/canonical"
-	"robotsgate/proxy/internal/memory"
 )
 
-// serveOuter serves requests that clients send to the gate's own address.
-func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.Method == http.MethodConnect:
-		p.connect(w, r)
-	case strings.HasPrefix(r.RequestURI, "/"):
-		p.serveOwn(w, r)
-	default:
-		// The URL names the destination, and Host is ignored (RFC 9112, 3.2.2).
-		target, err := canonical.ParseURL(r.RequestURI)
-		refused := checkRequest(r, err)
-		if refused == nil && isOwn(target) {
-			p.serveOwn(w, r)
-			return
-		}
-		p.serve(w, r, p.settings.Load(), target, refused)
-	}
+// proxyTarget returns the target of a request to the gate's own address, or the answer to it.
+func proxyTarget(r *http.Request) (canonical.Target, *answer) {
+	// The URL names the destination, and Host is ignored (RFC 9112, 3.2.2).
+	target, err := canonical.ParseURL(r.RequestURI)
+	return target, checkRequest(r, err)
 }
 
-// serveInner serves requests inside tunnels. CONNECT, SNI and Host must name one origin:
-// otherwise a client could be allowed at one origin and reach another.
-func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
-	t := connOf(r).tunnel
+// tunnelTarget returns the target of a request inside a tunnel, or the answer to it. CONNECT, SNI and Host must name one
+// origin: otherwise a client could be allowed at one origin and reach another.
+func tunnelTarget(r *http.Request, t *tunnel) (canonical.Target, *answer) {
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
 	}
 	if t.port != "" {
-		p.serveInRedirected(w, r, t, scheme)
-		return
+		return redirectedTarget(r, t, scheme)
 	}
 	var target canonical.Target
 	var err error
@@ -64,14 +50,45 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 	case refused != nil:
 	case elsewhere && absolute:
 		refused = checkRequest(r, errors.New("the URL names another origin than the tunnel's CONNECT"))
-	case elsewhere, r.TLS != nil && !t.names(r.TLS.ServerName), slices.ContainsFunc(r.Header["Host"], func(host string) bool { return host != r.Host }):
-		// HTTP/2 leaves a Host beside :authority among the headers (RFC 9113, 8.3.1).
+	case elsewhere, r.TLS != nil && !t.names(r.TLS.ServerName), otherHost(r):
 		refused = misdirected("CONNECT, the TLS server name, Host and :authority do not name the same host.")
-	case isOwn(target):
-		p.serveOwn(w, r)
-		return
 	}
-	p.serve(w, r, p.settings.Load(), target, refused)
+	return target, refused
+}
+
+// otherHost reports whether a Host names another host than :authority. HTTP/2 leaves it among the header fields (RFC 9113,
+// 8.3.1).
+func otherHost(r *http.Request) bool {
+	return slices.ContainsFunc(r.Header["Host"], func(host string) bool { return host != r.Host })
+}
+
+// redirectedTarget returns the target of a request of a redirected connection, or the answer to it. The server name, if
+// there is one, Host and the port that the client has connected to must name one origin.
+func redirectedTarget(r *http.Request, t *tunnel, scheme string) (canonical.Target, *answer) {
+	if !strings.HasPrefix(r.RequestURI, "/") {
+		return canonical.Target{}, checkRequest(r, errors.New("the request is one for a proxy, and its connection was redirected to the gate; "+
+			"give the client the gate's own address as its proxy, or none"))
+	}
+	host := r.Host
+	if t.authority != "" && !r.ProtoAtLeast(1, 1) {
+		host = cmp.Or(host, t.authority) // HTTP/1.0 need not send Host, and TLS has named it
+	}
+	if host == "" {
+		return canonical.Target{}, checkRequest(r, errors.New("it has no Host, so it does not say which origin it is for"))
+	}
+	name, port := canonical.SplitPort(host)
+	target, err := canonical.ParseTarget(scheme, name+":"+cmp.Or(port, t.port), r.RequestURI)
+	if refused := checkRequest(r, err); refused != nil {
+		return target, refused
+	}
+	_, port, _ = net.SplitHostPort(target.Address())
+	switch {
+	case port != t.port:
+		return target, misdirected("The client has connected to port " + t.port + ", and Host names another one.")
+	case r.TLS != nil && (target.Origin() != t.secure || !t.names(r.TLS.ServerName)), otherHost(r):
+		return target, misdirected("The TLS server name, Host and :authority do not name the same host.")
+	}
+	return target, nil
 }
 
 // maxURL bounds a request's URL, in bytes: RFC 9110, 4.1 asks for 8,000 at least, and the time
@@ -118,25 +135,4 @@ func malformed(r *http.Request) error {
 		return errors.New("Content-Length is not that of the body (RFC 9113, 8.1.1)")
 	}
 	return nil
-}
-
-// withStreamLimits returns a handler that admits HTTP/2 requests as far as there is memory.
-func (p *Proxy) withStreamLimits(serve http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor != 2 {
-			serve(w, r)
-			return
-		}
-		c := connOf(r).client
-		end, err := c.AdmitStream(r, p.Limits.IdleTimeout)
-		if err != nil {
-			if errors.Is(err, memory.ErrLimit) { // not if the client has disconnected
-				p.conns.ResetStream(c)
-			}
-			panic(http.ErrAbortHandler) // a response would have to wait for the client, too
-		}
-		defer end()
-		serve(w, r)
-		c.FlushStream(w)
-	}
 }

@@ -1,0 +1,268 @@
+// Package response sends responses to clients: it has the ResponseWriter of a request, the body of an origin's response
+// on its way, what takes the place of a body, and the 1xx responses before it.
+package response
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/client"
+	"robotsgate/proxy/internal/header"
+	"robotsgate/proxy/internal/memory"
+	"robotsgate/proxy/internal/netconn"
+)
+
+// A Request is what a Recorder needs to know of the request.
+type Request struct {
+	Conn       *client.Conn
+	Header     http.Header
+	HTTP1      bool
+	HasBody    bool
+	CloseAfter bool // close the connection after the answer; HTTP/1 only
+}
+
+// A Recorder is the ResponseWriter of a request. It sends the response to the client, within
+// time limits, and records its status and size. It has no ReadFrom on purpose: io.Copy would
+// use it, at the cost of one more write for every small body.
+type Recorder struct {
+	http.ResponseWriter // nil: the client must receive no answer
+
+	Upload     *body.Upload // nil if the request has no body, or none for the origin
+	Memory     memory.Reservation
+	Disconnect *client.DisconnectDetector // nil: net/http detects it
+
+	// These are for the record.
+	Hijacked net.Conn
+	Wrote    bool
+	Answered time.Time // when Wrote was set
+	Status   int
+	Bytes    int64
+
+	request      Request
+	control      http.ResponseController
+	limit        body.IdleTimer // for the client to read a piece
+	open         *client.OpenConns
+	client       *netconn.Conn // nil: not a connection of the gate's listener
+	deadlineOnly bool          // HTTP/1 without a request body: a write deadline is all that is needed
+	closeAfter   bool          // close the connection after this answer; HTTP/1 only
+	written      int           // of the body, as far as it matters for headSent
+	headSent     bool          // in HTTP/2
+}
+
+// Begin makes w the recorder of the response to a request. Hijacked connections are in open while they are in use.
+func (w *Recorder) Begin(to http.ResponseWriter, r Request, open *client.OpenConns, silence time.Duration) {
+	w.ResponseWriter, w.control = to, *http.NewResponseController(to) // copied to save an allocation
+	w.request, w.open, w.closeAfter = r, open, r.CloseAfter
+	w.client, w.Memory.Client = r.Conn.Buffer(), r.Conn.Memory
+	w.deadlineOnly = r.HTTP1 && !r.HasBody
+	w.limit.Init(silence, w.breakOff)
+}
+
+// Receive returns the request's body, from which each piece must arrive within idle.
+func (w *Recorder) Receive(r *http.Request, idle time.Duration) *body.Upload {
+	w.Upload = body.NewUpload(r, &w.control, idle)
+	return w.Upload
+}
+
+// Discard records an answer that is not sent.
+func (w *Recorder) Discard(resp *http.Response) {
+	w.Wrote, w.Answered, w.Status, w.Bytes = true, time.Now(), resp.StatusCode, resp.ContentLength
+}
+
+// ClearHeader removes what was set for an answer that has not been sent.
+func (w *Recorder) ClearHeader() {
+	if w.ResponseWriter != nil {
+		clear(w.Header())
+	}
+}
+
+func (w *Recorder) breakOff() {
+	_ = w.control.SetWriteDeadline(time.Now())
+	_ = w.control.SetReadDeadline(time.Now()) // of the rest of a body, which net/http may be discarding
+}
+
+// Unwrap is for http.ResponseController.
+func (w *Recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *Recorder) WriteHeader(status int) {
+	if !w.Wrote && (status >= 200 || status == http.StatusSwitchingProtocols) {
+		w.Wrote, w.Answered, w.Status = true, time.Now(), status
+		if w.Upload != nil {
+			w.Upload.Limit.End() // an answered client may stop its upload and read
+		}
+		if h := w.Header(); len(h["Content-Type"]) == 0 {
+			h["Content-Type"] = nil // keeps net/http from guessing one
+		}
+		// Before it answers, net/http reads the rest of a request body, unless the connection
+		// will be closed. Transport would then miss bytes of the upload and give up the
+		// response.
+		if w.closeAfter = w.closeAfter || w.request.HTTP1 && w.Upload != nil && !w.Upload.Ended(); w.closeAfter {
+			w.Header()["Connection"] = []string{"close"}
+		}
+		if status == http.StatusSwitchingProtocols {
+			w.Header()["Connection"], w.Header()["Upgrade"] = []string{"Upgrade"}, []string{"websocket"}
+		}
+	}
+	if status < 200 { // net/http sends it at once
+		w.beginWrite()
+		defer w.endWrite()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *Recorder) Write(p []byte) (int, error) {
+	if !w.Wrote {
+		w.WriteHeader(http.StatusOK)
+	}
+	w.beginWrite()
+	if w.written += len(p); w.written >= http2Buffer {
+		w.joinHead()
+	}
+	n, err := w.writeJoined(p)
+	w.endWrite()
+	w.Bytes += int64(n)
+	return n, err
+}
+
+// writeJoined writes p together with what net/http has buffered of the answer, if both are more
+// than its buffer holds.
+func (w *Recorder) writeJoined(p []byte) (n int, err error) {
+	if !w.request.HTTP1 || w.client == nil || len(p) < 2<<10 {
+		return w.ResponseWriter.Write(p)
+	}
+	w.client.Hold()
+	defer func() {
+		if perr := w.client.Release(); perr != nil && err == nil {
+			n, err = 0, perr
+		}
+	}()
+	return w.ResponseWriter.Write(p)
+}
+
+// http2Buffer is how much of a body net/http buffers in HTTP/2, in bytes.
+const http2Buffer = 4 << 10
+
+// joinHead is called before net/http sends the head of an HTTP/2 answer and, in a second write,
+// some of its body: the connection joins the two.
+func (w *Recorder) joinHead() {
+	if !w.request.HTTP1 && w.client != nil && w.written > 0 && !w.headSent {
+		w.client.HoldNext(w.limit.Idle())
+	}
+	w.headSent = true
+}
+
+// Flush sends what is buffered.
+func (w *Recorder) Flush() {
+	w.joinHead()
+	w.beginWrite()
+	_ = w.control.Flush() // the next write notices a client that has disconnected
+	w.endWrite()
+}
+
+// beginWrite bounds the write that follows: by a deadline, which is cheaper than a timer, if
+// nothing else can happen in it.
+func (w *Recorder) beginWrite() {
+	if w.deadlineOnly && w.control.SetWriteDeadline(time.Now().Add(w.limit.Idle())) == nil {
+		return
+	}
+	w.deadlineOnly = false
+	w.limit.Start()
+}
+
+// endWrite is called after the write. A deadline must not stay: it would pass while there is
+// nothing to write, and fail what TLS then writes of its own accord.
+func (w *Recorder) endWrite() {
+	if w.deadlineOnly {
+		_ = w.control.SetWriteDeadline(time.Time{})
+		return
+	}
+	w.limit.Pause()
+}
+
+// dropUpload stops reading an upload whose answer has been sent.
+func (w *Recorder) dropUpload() {
+	if w.Upload != nil && !w.Upload.Ended() {
+		_ = w.control.SetReadDeadline(time.Now())
+	}
+}
+
+// End closes the hijacked connection, and ends the watch for a disconnected client.
+func (w *Recorder) End() {
+	w.stopDetector()
+	if w.Hijacked != nil {
+		w.Hijacked.Close()
+		w.open.Remove(w.Hijacked)
+	}
+}
+
+// Release returns the connection to net/http, which still sends what it has buffered, and in
+// HTTP/1 reads the rest of the body. It sets deadlines for both, which net/http lifts. A body
+// that the client holds back until a 100 is not read.
+func (w *Recorder) Release(idle time.Duration) {
+	w.limit.End()
+	begun := w.Upload != nil && w.Upload.Limit.End()
+	if w.Hijacked != nil || w.ResponseWriter == nil {
+		return
+	}
+	w.joinHead()
+	now := time.Now()
+	_ = w.control.SetWriteDeadline(now.Add(idle + w.limit.Idle())) // net/http may read the body first
+	switch {
+	case !w.request.HTTP1:
+	case !w.request.HasBody || w.Upload != nil && w.Upload.Ended():
+	case !begun && header.HasToken(w.request.Header["Expect"], "100-continue"):
+		_ = w.control.SetReadDeadline(now)
+	case w.closeAfter: // for a client that sends everything before it reads
+		_ = w.control.SetReadDeadline(now.Add(client.LingerTime))
+		w.request.Conn.Linger()
+	default:
+		_ = w.control.SetReadDeadline(now.Add(idle))
+	}
+}
+
+// maxDrain bounds what is read of a refused request's body, in bytes.
+const maxDrain = 16 << 20
+
+// Drain reads the body of a request that the gate answers itself: many clients send all of it
+// before they read, and would see a broken connection in place of the answer. A client that
+// waits for a 100 gets none.
+func (w *Recorder) Drain(r *http.Request, timeout time.Duration) {
+	if !w.request.HasBody || header.HasToken(w.request.Header["Expect"], "100-continue") {
+		return
+	}
+	_ = w.control.SetReadDeadline(time.Now().Add(timeout))
+	if _, err := io.CopyN(io.Discard, r.Body, maxDrain); err != io.EOF {
+		w.closeAfter = w.request.HTTP1 // the rest is not read
+	}
+}
+
+// Hijack returns the connection, which is closed when the exchange ends, since goproxy leaves
+// it open.
+func (w *Recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.stopDetector()
+	conn, rw, err := w.control.Hijack()
+	if err != nil {
+		return nil, nil, fmt.Errorf("the connection can't be switched: %w", err)
+	}
+	w.Take(conn)
+	return conn, rw, nil
+}
+
+// Take notes that the connection is hijacked. It is not read by others any more.
+func (w *Recorder) Take(conn net.Conn) {
+	w.stopDetector()
+	_ = conn.SetDeadline(time.Time{})
+	w.Hijacked = conn
+	w.open.Add(conn)
+}
+
+func (w *Recorder) stopDetector() {
+	if w.Disconnect != nil {
+		w.Disconnect.Stop()
+	}
+}

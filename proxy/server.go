@@ -1,0 +1,194 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"robotsgate/proxy/internal/auth"
+	"robotsgate/proxy/internal/client"
+	"robotsgate/proxy/internal/memory"
+)
+
+// New returns a proxy that serves when [Proxy.Serve] is called. It is an error if a required
+// field is missing.
+func New(o Options) (*Proxy, error) {
+	// Every request, plain or from inside a tunnel, HTTP/1.1 or HTTP/2, reaches handle.
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{Options: o, forwarder: newForwarder(o.Log), tunnels: client.NewTunnels(), hints: client.TrustHints{Log: o.Log}, clients: clients{log: o.Log, verifier: auth.NewVerifier()}}
+	p.conns.Log, p.conns.Memory, p.conns.Max = o.Log, &p.memory, func() (total, perClient int) {
+		s := p.settings.Load()
+		return s.MaxConnections, s.MaxConnectionsPerClient
+	}
+	if err := p.Use(o.Settings); err != nil {
+		return nil, err
+	}
+	p.tls = &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"h2", "http/1.1"},
+		GetCertificate: p.certificate,
+		// A usual response is a little longer than a first small record, and clients are near.
+		DynamicRecordSizingDisabled: true,
+	}
+	noALPN := p.tls.Clone()
+	noALPN.NextProtos = nil
+	p.tls.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if len(hello.SupportedProtos) > 0 && !slices.ContainsFunc(hello.SupportedProtos, func(name string) bool { return slices.Contains(p.tls.NextProtos, name) }) {
+			return noALPN, nil // crypto/tls would fail the handshake; most origins speak HTTP/1 then
+		}
+		return nil, nil
+	}
+	p.outer = p.server(p.serveOuter)
+	p.outer.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		accepted := c.(*client.Conn)
+		return context.WithValue(accepted.Disconnect.ConnContext(ctx), connectionKey{}, &connection{client: accepted})
+	}
+	p.outer.ConnState = func(c net.Conn, state http.ConnState) { c.(*client.Conn).Disconnect.ConnState(state) }
+	p.inner = p.server(p.serveInner)
+	p.inner.TLSConfig = p.tls
+	p.inner.ConnState = func(c net.Conn, state http.ConnState) {
+		t := tunnelOf(c)
+		if t.disconnect != nil {
+			t.disconnect.ConnState(state)
+		}
+		if under := t.client.Buffer(); state == http.StateIdle && under != nil {
+			under.CancelHold() // no HTTP/2 stream is open: what is written now ends one
+		}
+		p.hints.ConnState(c, &t.TLSClient, state)
+	}
+	p.inner.HTTP2 = &http.HTTP2Config{
+		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
+		MaxReceiveBufferPerStream: uploadWindow, MaxReceiveBufferPerConnection: uploadWindow,
+		WriteByteTimeout: p.Silence, // for a client that does not read frames
+	}
+	p.inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		t := tunnelOf(c)
+		if t.disconnect != nil {
+			ctx = t.disconnect.ConnContext(ctx)
+		}
+		return context.WithValue(ctx, connectionKey{}, &connection{t.client, t, t.port != ""})
+	}
+	return p, nil
+}
+
+// Bounds on HTTP/2 with clients.
+const (
+	uploadWindow = 256 << 10 // bytes that a connection may send before they are read
+	maxFrame     = 16 << 10  // bytes; each connection keeps a buffer of this size
+	maxStreams   = 100       // requests in progress on a connection
+)
+
+func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
+	return &http.Server{
+		Handler:           p.withStreamLimits(serve),
+		MaxHeaderBytes:    p.Limits.MaxHeaderBytes,
+		ReadHeaderTimeout: p.Limits.HeaderTimeout,
+		IdleTimeout:       p.Limits.IdleTimeout,
+		ErrorLog:          log.New(serverLog{p.Log}, "", 0),
+		// net/http would answer OPTIONS * itself.
+		DisableGeneralOptionsHandler: true,
+	}
+}
+
+// serveOuter serves requests that clients send to the gate's own address.
+func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodConnect:
+		p.connect(w, r)
+	case strings.HasPrefix(r.RequestURI, "/"):
+		p.serveOwn(w, r)
+	default:
+		target, refused := proxyTarget(r)
+		if refused == nil && isOwn(target) {
+			p.serveOwn(w, r)
+			return
+		}
+		p.serve(w, r, p.settings.Load(), target, refused)
+	}
+}
+
+// serveInner serves requests inside tunnels, and of redirected connections.
+func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
+	target, refused := tunnelTarget(r, connOf(r).tunnel)
+	if refused == nil && isOwn(target) {
+		p.serveOwn(w, r)
+		return
+	}
+	p.serve(w, r, p.settings.Load(), target, refused)
+}
+
+// withStreamLimits returns a handler that admits HTTP/2 requests as far as there is memory.
+func (p *Proxy) withStreamLimits(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			serve(w, r)
+			return
+		}
+		c := connOf(r).client
+		end, err := c.AdmitStream(r, p.Limits.IdleTimeout)
+		if err != nil {
+			if errors.Is(err, memory.ErrLimit) { // not if the client has disconnected
+				p.conns.ResetStream(c)
+			}
+			panic(http.ErrAbortHandler) // a response would have to wait for the client, too
+		}
+		defer end()
+		serve(w, r)
+		c.FlushStream(w)
+	}
+}
+
+// Serve accepts clients from l until Shutdown, and returns nil then.
+func (p *Proxy) Serve(l net.Listener) error {
+	p.serveTunnels()
+	p.address.Store(l.Addr().String())
+	accepted := p.listener(l)
+	accepted.TLS = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: p.certificate} // for clients that speak TLS to the gate itself
+	err := p.outer.Serve(accepted)
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Shutdown stops accepting connections, waits for requests in flight until ctx ends, and
+// then closes all connections.
+func (p *Proxy) Shutdown(ctx context.Context) error {
+	p.redirected.Close()
+	p.silent.Close() // they have no request in flight
+	var wg sync.WaitGroup
+	var errs [3]error
+	wg.Go(func() { errs[0] = p.outer.Shutdown(ctx) })
+	wg.Go(func() { errs[1] = p.inner.Shutdown(ctx) })
+	wg.Go(func() { errs[2] = p.open.Wait(ctx) })
+	wg.Wait()
+	p.silent.Close() // opened in the meantime
+	p.outer.Close()
+	p.inner.Close()
+	p.open.Close()
+	p.hints.Stop()
+	return errors.Join(errs[:]...)
+}
+
+// serverLog logs the errors of net/http's servers, most of which are of clients that disconnect.
+type serverLog struct{ log *slog.Logger }
+
+func (l serverLog) Write(p []byte) (int, error) {
+	text := strings.TrimSpace(string(p))
+	if strings.Contains(text, "panic serving") {
+		l.log.Error("panic while serving a connection; please report it", "detail", text)
+	} else {
+		l.log.Debug("client connection", "detail", text)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,92 @@
+package proxy
+
+import (
+	"net"
+	"net/http"
+	"strings"
+
+	"robotsgate/policy/canonical"
+	"robotsgate/proxy/internal/auth"
+	"robotsgate/proxy/internal/client"
+)
+
+// A connection is what a request arrived on. Its server puts it into the context of each request.
+type connection struct {
+	client *client.Conn
+	tunnel *tunnel // through client; nil: the request arrived outside of a tunnel
+	// redirected is set if the client does not know that it speaks to the gate.
+	redirected bool
+}
+
+type connectionKey struct{}
+
+func connOf(r *http.Request) *connection {
+	return r.Context().Value(connectionKey{}).(*connection)
+}
+
+// detector returns what detects that the client disconnects, nil for HTTP/2.
+func (c *connection) detector() *client.DisconnectDetector {
+	if c.tunnel != nil {
+		return c.tunnel.disconnect
+	}
+	return c.client.Disconnect
+}
+
+// A tunnel is a client's connection after CONNECT, with where it leads; or one that was redirected
+// to the gate.
+type tunnel struct {
+	net.Conn
+	authority string // canonical host and port, the port always given; "": each request names its host
+	host      string // of it, without brackets
+	secure    string // the origin that it leads to in TLS
+	port      string // of a redirected connection: the port to which the client has connected; "": there was a CONNECT
+	client.TLSClient
+	client     *client.Conn               // the connection underneath
+	disconnect *client.DisconnectDetector // of HTTP/1 requests; nil: HTTP/2
+	login      *auth.Login                // that CONNECT came with; nil: none
+}
+
+// tunnelOf returns the tunnel that a connection is, or that is below its TLS; nil if there is none.
+func tunnelOf(c net.Conn) *tunnel {
+	for {
+		if t, ok := c.(*tunnel); ok {
+			return t
+		}
+		outer, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nil
+		}
+		c = outer.NetConn()
+	}
+}
+
+// leadsTo returns the origin that the tunnel leads to when it carries this scheme.
+func (t *tunnel) leadsTo(scheme string) string {
+	if scheme == "https" {
+		return t.secure
+	}
+	target, err := canonical.ParseTarget(scheme, t.authority, "/")
+	if err != nil {
+		return ""
+	}
+	return target.Origin()
+}
+
+// names reports whether a TLS server name is the tunnel's host. Without one, as
+// for addresses (RFC 6066, 3), there is nothing to disagree.
+func (t *tunnel) names(server string) bool {
+	switch server {
+	case "":
+		return true
+	case t.host:
+		return !strings.Contains(server, ":") // an address is no server name
+	}
+	target, err := canonical.ParseTarget("https", server, "/")
+	return err == nil && target.Hostname() == t.host
+}
+
+func newTunnel(target canonical.Target) *tunnel {
+	t := &tunnel{authority: target.Address(), secure: target.Origin()}
+	t.host, _, _ = net.SplitHostPort(t.authority)
+	return t
+}
