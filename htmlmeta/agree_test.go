@@ -15,6 +15,8 @@ import (
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"robotsgate/internal/gatetest"
 )
 
 // wholePage returns what goquery finds in the head of the whole page.
@@ -150,11 +152,7 @@ var soup = []string{
 
 // TestTokenSoup compares many random pages made of the tokens of heads.
 func TestTokenSoup(t *testing.T) {
-	n := 10000
-	if testing.Short() {
-		n = 2000
-	}
-	for seed := range n {
+	for seed := range gatetest.Rounds(10000) {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 7))
 		var b strings.Builder
 		for range 2 + rnd.IntN(14) {
@@ -180,7 +178,7 @@ var linkSoup = []string{
 // TestLinkSoup compares many random pages made of the parts of links.
 func TestLinkSoup(t *testing.T) {
 	found := 0
-	for seed := range 12000 {
+	for seed := range gatetest.Rounds(12000) {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 13))
 		var page strings.Builder
 		page.WriteString("<link")
@@ -196,8 +194,8 @@ func TestLinkSoup(t *testing.T) {
 		}
 		agree(t, page.String(), uint64(seed))
 	}
-	if found < 400 {
-		t.Errorf("only %d pages had links to licences, want 400", found)
+	if found < gatetest.Rounds(400) {
+		t.Errorf("only %d pages had links to licences", found)
 	}
 }
 
@@ -232,7 +230,7 @@ func reducesToMetas(t *testing.T, text string) (any, plain bool) {
 
 func TestReducedPage(t *testing.T) {
 	all, plain := 0, 0
-	for seed := range 12000 {
+	for seed := range gatetest.Rounds(12000) {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 11))
 		page := "<meta"
 		for range 2 + rnd.IntN(20) {
@@ -250,8 +248,8 @@ func TestReducedPage(t *testing.T) {
 		}
 		agree(t, page, uint64(seed))
 	}
-	if all < 400 || plain < 200 {
-		t.Errorf("only %d pages had metas, %d of them plain ones; want 400 and 200", all, plain)
+	if all < gatetest.Rounds(400) || plain < gatetest.Rounds(200) {
+		t.Errorf("only %d pages had metas, %d of them plain ones", all, plain)
 	}
 }
 

@@ -8,16 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"robotsgate/internal/gatetest"
 )
 
 // TestXMLSoup compares many well-formed pages with a reader of the whole page that
 // knows namespaces.
 func TestXMLSoup(t *testing.T) {
-	n := 5000
-	if testing.Short() {
-		n = 1000
-	}
-	for seed := range n {
+	for seed := range gatetest.Rounds(5000) {
 		s := xmlSoup{Rand: rand.New(rand.NewPCG(uint64(seed), 11))}
 		page := s.page()
 		want, err := wholeXML(page)

@@ -203,6 +203,7 @@ func TestWithinShare(t *testing.T) {
 	release := make(chan struct{})
 	hold := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/held" {
+			rw.Header().Set("Content-Type", "text/plain") // no head to wait for
 			rw.(http.Flusher).Flush()
 			<-release
 		}

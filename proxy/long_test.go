@@ -14,8 +14,11 @@ const (
 	longBlock = 64 << 10
 )
 
-// longDown is how much of a response is looked at. The race detector makes it slow.
-var longDown = map[bool]int{false: 500 << 20, true: 50 << 20}[raceDetector]
+// longDown and longUp are how much of a response, and of an upload, is looked at. The race detector makes it slow.
+var (
+	longDown = map[bool]int{false: 500 << 20, true: 25 << 20}[raceDetector]
+	longUp   = map[bool]int{false: 50 << 20, true: 25 << 20}[raceDetector]
+)
 
 // A long response passes byte for byte, and is not gathered on the way.
 func TestLongResponse(t *testing.T) {
@@ -62,7 +65,7 @@ func TestLongResponse(t *testing.T) {
 
 // So does a long upload.
 func TestLongUpload(t *testing.T) {
-	const size = 50 << 20
+	size := longUp
 	block := bytes.Repeat([]byte("0123456789abcdef"), longBlock/16)
 	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
 		part, blocks := make([]byte, len(block)), 0
@@ -88,7 +91,7 @@ func TestLongUpload(t *testing.T) {
 			t.Fatal(err)
 		}
 		if known {
-			req.ContentLength = size
+			req.ContentLength = int64(size)
 		}
 		resp, err := v.client.Do(req)
 		if err != nil {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -37,12 +35,19 @@ func Missing(t testing.TB, format string, args ...any) {
 // Size returns how much a test does: less in a plain run and under the race detector, more
 // with ROBOTSGATE_LONG=1.
 func Size[T any](less, more T) T {
-	build, _ := debug.ReadBuildInfo()
-	race := slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-	if LongTests() && !race {
+	if LongTests() && !RaceDetector {
 		return more
 	}
 	return less
+}
+
+// Rounds returns how often a test that computes in one goroutine does so: n times, but an eighth of that under the
+// race detector, which finds nothing there and makes it ten times as slow. .ci/run runs such tests without it too.
+func Rounds(n int) int {
+	if RaceDetector {
+		return n / 8
+	}
+	return n
 }
 
 // Seed returns the seed of a test's random values, and logs how to repeat the test:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy/robotstxt/internal/match"
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
@@ -147,7 +148,7 @@ func TestReference(t *testing.T) {
 		}
 	}
 	sizes := []int{400, 10, 60, 60, 60, 60, 60, 60}
-	for n := range 3000 {
+	for n := range gatetest.Rounds(3000) {
 		var robots strings.Builder
 		robots.WriteString("User-agent: *\n")
 		for range 1 + rng.IntN(sizes[n%len(sizes)]) {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"robotsgate/internal/gatetest"
 )
 
 // TestTinyCache has many times more origins than there is room for in memory. An
@@ -120,9 +122,6 @@ func TestStoreFails(t *testing.T) {
 
 // TestCost compares the memory of entries with their cost.
 func TestCost(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it measures memory")
-	}
 	tdmrep := func(entries int) func(i int) Record {
 		return func(i int) Record {
 			var b strings.Builder
@@ -155,7 +154,7 @@ func TestCost(t *testing.T) {
 			return Record{}.add("", &Snapshot{URL: fmt.Sprintf("https://%d.example/robots.txt", i), Status: 404})
 		},
 	} {
-		const n = 2000
+		n := gatetest.Rounds(2000)
 		entries := map[string]*entry{}
 		before := heap()
 		var cost int64
@@ -167,7 +166,7 @@ func TestCost(t *testing.T) {
 		}
 		used := heap() - before
 		if ratio := float64(used) / float64(cost); ratio < 0.4 || ratio > 1.3 {
-			t.Errorf("%s: %d bytes a piece in memory, %d by their cost", name, used/n, cost/n)
+			t.Errorf("%s: %d bytes a piece in memory, %d by their cost", name, used/int64(n), cost/int64(n))
 		}
 		t.Logf("%s: %.2f of the cost", name, float64(used)/float64(cost))
 		runtime.KeepAlive(entries)

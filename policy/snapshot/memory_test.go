@@ -87,8 +87,8 @@ func holds(tb testing.TB, n int, bytes int64) (held int, taken int64) {
 
 // TestCacheHolds: 512 MiB hold 100,000 usual origins, in 600 MiB; here a tenth of it.
 func TestCacheHolds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it measures memory")
+	if gatetest.RaceDetector {
+		t.Skip("it measures memory, and takes long under the race detector")
 	}
 	synctest.Test(t, func(t *testing.T) {
 		const n = 10_000

@@ -138,7 +138,9 @@ func TestTeeReadArrived(t *testing.T) {
 func TestHeadWithoutMemory(t *testing.T) {
 	page := strings.Repeat("x", 100<<10)
 	none := &memory.Client{Budget: &memory.Budget{}}
-	for none.Take(1, memory.ForStreams) {
+	for n := int64(memory.Limit); n > 0; n /= 2 {
+		for none.Take(n, memory.ForStreams) {
+		}
 	}
 	tee := NewTee(io.NopCloser(strings.NewReader(page)), 512<<10, &memory.Reservation{Client: none})
 	got, err := io.ReadAll(scannerSide{tee})
