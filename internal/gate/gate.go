@@ -66,7 +66,7 @@ type Gate struct {
 
 // Options are what a gate needs besides its configuration. Out and Err are required.
 type Options struct {
-	Out io.Writer // records of the audit log, if its file is "-"
+	Out io.Writer // entries of the audit log, if its file is "-"
 	Err io.Writer // the log
 
 	Version, Commit string // of the program
