@@ -89,9 +89,9 @@ func statement(s *signals, by usage.Preference) string {
 	text := by.Category + "=" + by.Value()
 	switch {
 	case by.In == usage.InRobots && s.Decision.Robots != nil && s.Decision.Robots.File != nil:
-		for record := range s.Decision.Robots.File.Records(fieldNames[by.Source]) {
-			if record.Line == by.Line {
-				text = record.Name + ": " + record.Value
+		for f := range s.Decision.Robots.File.Fields(fieldNames[by.Source]) {
+			if f.Line == by.Line {
+				text = f.Name + ": " + f.Value
 			}
 		}
 	case by.Source == usage.RobotsTag:
@@ -123,7 +123,7 @@ func tagText(r robotstag.Rule) string {
 	return "Robots-Tag: " + r.Name
 }
 
-// fieldNames are the names of response fields, and of records of robots.txt.
+// fieldNames are the names of response fields, and of fields of robots.txt.
 var fieldNames = map[usage.Source]string{
 	usage.ContentUsage:  "Content-Usage",
 	usage.ContentSignal: "Content-Signal",

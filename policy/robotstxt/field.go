@@ -8,25 +8,25 @@ import (
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
-// A Record is a line that is neither User-agent, Allow nor Disallow, such as Crawl-delay,
-// Sitemap, or a line of a specification that this package does not know.
+// A Field is a line that is neither User-agent, Allow nor Disallow, such as Crawl-delay,
+// Sitemap, or a line of a specification that this package does not know: an other record, as RFC 9309, 2.2.4 has it.
 //
 // A File keeps all of them by name, so to make use of a further one takes no change here:
-// call [Group.Records] if it binds the crawlers of the group in which it stands, and
-// [File.Records] if its place does not matter, and read the Value.
-type Record struct {
+// call [Group.Fields] if it binds the crawlers of the group in which it stands, and
+// [File.Fields] if its place does not matter, and read the Value.
+type Field struct {
 	Name    string // as written, but for accepted misspellings of Crawl-delay and Sitemap
 	Value   string // without comment, and without white space at its ends
 	Line    int    // 1-based
 	InGroup bool   // it stands below a User-agent line
 }
 
-// maxRecords bounds how many records a File keeps, the first ones, and so the memory that
+// maxFields bounds how many fields a File keeps, the first ones, and so the memory that
 // they take: some 700 KB. Those of keptNames are kept whatever their number, so that other lines do
 // not hide what a site states: a file of 512 KiB has room for some 2.5 MB of them.
-const maxRecords = 1 << 14
+const maxFields = 1 << 14
 
-// keptNames are the names of records that state something about crawlers or their use of the content.
+// keptNames are the names of fields that state something about crawlers or their use of the content.
 var keptNames = [...]string{syntax.CrawlDelay, "Content-Usage", "Content-Signal", "License"}
 
 // isKept reports whether a name, in any case, is one of keptNames.
@@ -39,8 +39,8 @@ func isKept(name string) bool {
 	return false
 }
 
-// A record is a Record as a File keeps it.
-type record struct {
+// A field is a Field as a File keeps it.
+type field struct {
 	name, value string
 	line        int32
 	section     int32 // of the crawlers that it is for; notInGroup if it stands in no group
@@ -48,11 +48,11 @@ type record struct {
 
 const notInGroup = -1
 
-// Records returns the records with a name, ignoring case, in the order of the file,
+// Fields returns the fields with a name, ignoring case, in the order of the file,
 // whichever group they stand in.
-func (f *File) Records(name string) iter.Seq[Record] {
-	return func(yield func(Record) bool) {
-		for _, r := range f.recordsNamed(name) {
+func (f *File) Fields(name string) iter.Seq[Field] {
+	return func(yield func(Field) bool) {
+		for _, r := range f.fieldsNamed(name) {
 			if !yield(r.public()) {
 				return
 			}
@@ -60,18 +60,18 @@ func (f *File) Records(name string) iter.Seq[Record] {
 	}
 }
 
-// HasRecord reports whether there is a record with a name, ignoring case, in whichever group.
-func (f *File) HasRecord(name string) bool { return len(f.recordsNamed(name)) > 0 }
+// HasField reports whether there is a field with a name, ignoring case, in whichever group.
+func (f *File) HasField(name string) bool { return len(f.fieldsNamed(name)) > 0 }
 
-// Records returns the records of the group with a name, ignoring case, in the order of
-// the file. A record between two User-agent lines does not split their group, but a Crawl-delay
+// Fields returns the fields of the group with a name, ignoring case, in the order of
+// the file. A field between two User-agent lines does not split their group, but a Crawl-delay
 // is for the crawlers of the lines directly above it only.
-func (g Group) Records(name string) iter.Seq[Record] {
-	return func(yield func(Record) bool) {
+func (g Group) Fields(name string) iter.Seq[Field] {
+	return func(yield func(Field) bool) {
 		if !g.OK() {
 			return
 		}
-		for _, r := range g.file.recordsNamed(name) {
+		for _, r := range g.file.fieldsNamed(name) {
 			if g.hasSection(r.section) && !yield(r.public()) {
 				return
 			}
@@ -79,12 +79,12 @@ func (g Group) Records(name string) iter.Seq[Record] {
 	}
 }
 
-// HasRecord reports whether the group has a record with a name, ignoring case.
-func (g Group) HasRecord(name string) bool {
+// HasField reports whether the group has a field with a name, ignoring case.
+func (g Group) HasField(name string) bool {
 	if !g.OK() {
 		return false
 	}
-	for _, r := range g.file.recordsNamed(name) {
+	for _, r := range g.file.fieldsNamed(name) {
 		if g.hasSection(r.section) {
 			return true
 		}
@@ -94,7 +94,7 @@ func (g Group) HasRecord(name string) bool {
 
 // CrawlDelay returns the largest valid Crawl-delay for the group's crawler, and its line.
 func (g Group) CrawlDelay() (seconds float64, line int, ok bool) {
-	for r := range g.Records(syntax.CrawlDelay) {
+	for r := range g.Fields(syntax.CrawlDelay) {
 		if s, valid := syntax.ParseDelay(r.Value); valid && (!ok || s > seconds) {
 			seconds, line, ok = s, r.Line, true
 		}
@@ -104,7 +104,7 @@ func (g Group) CrawlDelay() (seconds float64, line int, ok bool) {
 
 // LongestCrawlDelay returns the largest valid Crawl-delay of all groups, in seconds, 0 if there is none.
 func (f *File) LongestCrawlDelay() (seconds float64) {
-	for _, r := range f.recordsNamed(syntax.CrawlDelay) {
+	for _, r := range f.fieldsNamed(syntax.CrawlDelay) {
 		if s, valid := syntax.ParseDelay(r.value); valid && r.section != notInGroup {
 			seconds = max(seconds, s)
 		}
@@ -112,30 +112,30 @@ func (f *File) LongestCrawlDelay() (seconds float64) {
 	return seconds
 }
 
-func (r *record) public() Record {
-	return Record{Name: r.name, Value: r.value, Line: int(r.line), InGroup: r.section != notInGroup}
+func (r *field) public() Field {
+	return Field{Name: r.name, Value: r.value, Line: int(r.line), InGroup: r.section != notInGroup}
 }
 
-// recordsNamed returns the records with a name. Every request asks for keptNames, and most files have none of
+// fieldsNamed returns the fields with a name. Every request asks for keptNames, and most files have none of
 // them: these are not searched for.
-func (f *File) recordsNamed(name string) []record {
+func (f *File) fieldsNamed(name string) []field {
 	for i := range keptNames {
 		if name == keptNames[i] {
-			return f.records[f.kept[i].from:f.kept[i].to]
+			return f.fields[f.kept[i].from:f.kept[i].to]
 		}
 	}
-	found := f.findRecords(name)
-	return f.records[found.from:found.to]
+	found := f.findFields(name)
+	return f.fields[found.from:found.to]
 }
 
-// A span is the part of File.records from one index to before another.
+// A span is the part of File.fields from one index to before another.
 type span struct{ from, to int32 }
 
-// findRecords finds the records with a name: File.records is sorted by name.
-func (f *File) findRecords(name string) span {
-	start, _ := slices.BinarySearchFunc(f.records, name, func(r record, name string) int { return compareFold(r.name, name) })
+// findFields finds the fields with a name: File.fields is sorted by name.
+func (f *File) findFields(name string) span {
+	start, _ := slices.BinarySearchFunc(f.fields, name, func(r field, name string) int { return compareFold(r.name, name) })
 	end := start
-	for end < len(f.records) && compareFold(f.records[end].name, name) == 0 {
+	for end < len(f.fields) && compareFold(f.fields[end].name, name) == 0 {
 		end++
 	}
 	return span{int32(start), int32(end)}
