@@ -22,22 +22,9 @@ type Field struct {
 }
 
 // maxFields bounds how many fields a File keeps, the first ones, and so the memory that
-// they take: some 700 KB. Those of keptNames are kept whatever their number, so that other lines do
+// they take: some 700 KB. Those of syntax.Kept are kept whatever their number, so that other lines do
 // not hide what a site states: a file of 512 KiB has room for some 2.5 MB of them.
 const maxFields = 1 << 14
-
-// keptNames are the names of fields that state something about crawlers or their use of the content.
-var keptNames = [...]string{syntax.CrawlDelay, "Content-Usage", "Content-Signal", "License"}
-
-// isKept reports whether a name, in any case, is one of keptNames.
-func isKept(name string) bool {
-	for _, kept := range keptNames {
-		if compareFold(name, kept) == 0 {
-			return true
-		}
-	}
-	return false
-}
 
 // A field is a Field as a File keeps it.
 type field struct {
@@ -116,11 +103,11 @@ func (r *field) public() Field {
 	return Field{Name: r.name, Value: r.value, Line: int(r.line), InGroup: r.section != notInGroup}
 }
 
-// fieldsNamed returns the fields with a name. Every request asks for keptNames, and most files have none of
+// fieldsNamed returns the fields with a name. Every request asks for those of syntax.Kept, and most files have none of
 // them: these are not searched for.
 func (f *File) fieldsNamed(name string) []field {
-	for i := range keptNames {
-		if name == keptNames[i] {
+	for i := range syntax.Kept {
+		if name == syntax.Kept[i] {
 			return f.fields[f.kept[i].from:f.kept[i].to]
 		}
 	}

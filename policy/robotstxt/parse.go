@@ -183,7 +183,7 @@ func (s *section) add(r rule, p Pattern) {
 // each crawler, then its delay. So it binds the names of the lines directly above only.
 func (p *parser) field(s *syntax.Scanner) {
 	p.above.open = false
-	if len(p.file.fields) >= maxFields && !isKept(s.Name) {
+	if len(p.file.fields) >= maxFields && !syntax.IsKept(s.Name) {
 		return
 	}
 	section := p.group.section // if the group is open, closeGroup corrects it
@@ -209,7 +209,7 @@ func (p *parser) finish() *File {
 	f.bindings = slices.Clone(f.bindings)
 	slices.SortStableFunc(f.fields, func(a, b field) int { return compareFold(a.name, b.name) })
 	f.fields = slices.Clone(f.fields)
-	for i, name := range keptNames {
+	for i, name := range syntax.Kept {
 		f.kept[i] = f.findFields(name)
 	}
 	f.size = f.measure()

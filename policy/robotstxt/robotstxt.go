@@ -31,7 +31,11 @@ package robotstxt
 //	internal/match      how one rule matches, in the normal form of patterns and paths
 //	matching_rules.go   all rules that match, for explanations
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"robotsgate/policy/robotstxt/internal/syntax"
+)
 
 // A File is a parsed robots.txt. It is immutable, and so safe for use by
 // several goroutines at once.
@@ -42,9 +46,9 @@ type File struct {
 	size      int
 
 	sections []section
-	bindings []binding            // sorted by name, then by section
-	fields   []field              // sorted by name, then by line
-	kept     [len(keptNames)]span // where the fields of keptNames are
+	bindings []binding              // sorted by name, then by section
+	fields   []field                // sorted by name, then by line
+	kept     [len(syntax.Kept)]span // where the fields of syntax.Kept are
 
 	prefilters map[*rule]*prefilter // of runs of many rules, by their last rule; see indexRules
 }

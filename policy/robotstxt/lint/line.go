@@ -11,7 +11,7 @@ import (
 )
 
 // names are the names of the fields that crawlers obey or read.
-var names = []string{syntax.UserAgent, syntax.Allow, syntax.Disallow, syntax.Sitemap, syntax.CrawlDelay, "Content-Usage", "Content-Signal", "License"}
+var names = append([]string{syntax.UserAgent, syntax.Allow, syntax.Disallow, syntax.Sitemap}, syntax.Kept[:]...)
 
 // line looks at a line.
 func (l *linter) line(s *syntax.Scanner) {
@@ -27,12 +27,13 @@ func (l *linter) line(s *syntax.Scanner) {
 		return
 	}
 	isField := s.Split()
-	read := preferences[strings.ToLower(s.Key)]
 	switch {
-	case isField && read != nil:
+	case isField && !s.Known && syntax.IsKept(s.Key):
 		l.separated, l.states = true, true
 		l.key(s, content)
-		read(l, s)
+		if look := preferences[strings.ToLower(s.Key)]; look != nil {
+			look(l, s)
+		}
 	case isField && s.Known:
 		l.key(s, content)
 		if commented && s.Value != "" && !syntax.IsSpace(content[len(content)-1]) {

@@ -1,6 +1,9 @@
 package syntax
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Scanner takes a text apart into its lines, and these into fields.
 type Scanner struct {
@@ -102,6 +105,15 @@ const (
 	Sitemap    = "Sitemap"
 	CrawlDelay = "Crawl-delay"
 )
+
+// Kept are the names of the fields that state something about crawlers or their use of the content: robotstxt keeps all
+// of them, and lint knows them. A further one needs a row here.
+var Kept = [...]string{CrawlDelay, "Content-Usage", "Content-Signal", "License"}
+
+// IsKept reports whether a name, in any case, is one of Kept.
+func IsKept(name string) bool {
+	return slices.ContainsFunc(Kept[:], func(kept string) bool { return strings.EqualFold(kept, name) })
+}
 
 // Name returns the name that a key stands for, in any case, spelt right or in one of the
 // ways in which authors misspell it (RFC 9309, section 2.2.4, asks parsers to be lenient).
