@@ -16,7 +16,7 @@ import (
 // A replayReport decides entries again, from the evidence that is kept.
 type replayReport struct {
 	replayer *replay.Replayer
-	archive  datadir.Archive
+	archive  gate.Archive
 	s        console.Streams
 	dir      string // data_dir
 	gate     string // that data_dir is of; empty: not known
