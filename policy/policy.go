@@ -183,7 +183,7 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	d.Robots, d.URL = &res, q.Scope.URL()
+	d.Robots, d.RobotsURL = &res, q.Scope.URL()
 	if !d.judgeWithin(robotstxt.Quick(), r, readings) {
 		if err := e.judgeSlowly(ctx, &d, r); err != nil {
 			return Decision{}, err

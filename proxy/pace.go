@@ -111,7 +111,7 @@ func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision, gone *clien
 	}
 	paced := pacedBy(late.Distance, d)
 	paced.refused(late)
-	return nil, paced, tooLate(&paced, d.URL, late)
+	return nil, paced, tooLate(&paced, d.RobotsURL, late)
 }
 
 // paceRequest returns what the pacer needs to know of the request. The client's Sec-Fetch-Dest tells whether it is

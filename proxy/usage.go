@@ -150,7 +150,7 @@ func explainReserved(s *signals, origin string) (title, detail string) {
 	text := fmt.Sprintf("%q", statement(s, d.Reserved))
 	switch d.Reserved.In {
 	case usage.InRobots:
-		detail = fmt.Sprintf("Line %d of %s says %s, in the group for %s.", d.Reserved.Line, d.URL, text, d.Group.Written())
+		detail = fmt.Sprintf("Line %d of %s says %s, in the group for %s.", d.Reserved.Line, d.RobotsURL, text, d.Group.Written())
 	case usage.InHeader:
 		detail = "A field of the response says " + text + "."
 	case usage.InMeta:

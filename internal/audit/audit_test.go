@@ -48,7 +48,7 @@ func open(t testing.TB, o Options, out, logged io.Writer) *Log {
 func decided(rules string, tokens ...string) *policy.Decision {
 	r := policy.Robots{Settings: snapshot.Settings{MaxAge: time.Hour, MaxBytes: 1 << 20}}
 	d := r.Judge(200, []byte(rules), canonical.Target{Path: "/private/x"}, tokens)
-	d.URL = "http://a.example/robots.txt"
+	d.RobotsURL = "http://a.example/robots.txt"
 	return &d
 }
 
@@ -97,7 +97,7 @@ func TestEntry(t *testing.T) {
 			if err := json.Unmarshal(entriesIn(out.Bytes())[0], &r); err != nil {
 				t.Fatal(err)
 			}
-			if d := test.x.Decision; d != nil && (r.Robots == nil || r.Robots.SHA256 != d.Robots.Snapshot.SHA256 || r.Robots.URL != d.URL || r.Robots.Status != 200 || r.Robots.State != snapshot.Fresh) {
+			if d := test.x.Decision; d != nil && (r.Robots == nil || r.Robots.SHA256 != d.Robots.Snapshot.SHA256 || r.Robots.URL != d.RobotsURL || r.Robots.Status != 200 || r.Robots.State != snapshot.Fresh) {
 				t.Errorf("robots: got %+v", r.Robots)
 			}
 			r.Robots, r.Place, r.Gate = nil, Place{}, ""

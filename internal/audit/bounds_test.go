@@ -30,7 +30,7 @@ func largest(c string) *proxy.Record {
 		URL: origin + "/" + long, Origin: origin, Status: 502, Bytes: 1 << 62, Duration: 123456789123, Error: long, Refused: proxy.ByLimit, Why: long,
 		Signed: strings.Repeat("k", 43), Config: snapshot.Digest("x"),
 		Decision: &policy.Decision{
-			URL: origin + "/robots.txt", Reason: policy.ByUsage, Note: long, ReadAs: long, Token: token, Asked: at,
+			RobotsURL: origin + "/robots.txt", Reason: policy.ByUsage, Note: long, ReadAs: long, Token: token, Asked: at,
 			Reserved: usage.Preference{Category: "train-ai", Source: usage.ContentSignal, In: usage.InWellKnown, Line: 1 << 30},
 			Robots:   &snapshot.Resolution{State: snapshot.Unreachable, At: at, Snapshot: answer(), Answer: answer(), Good: answer()},
 			TDMRep:   &snapshot.Resolution{Snapshot: answer(), TDMRep: new(usage.TDMFile)},

@@ -242,7 +242,7 @@ func (r *Entry) Decide(d *policy.Decision) {
 // robotsOf returns the evidence of a decision by a robots.txt.
 func robotsOf(d *policy.Decision) *Robots {
 	st := d.Robots
-	r := &Robots{URL: d.URL, State: st.State, Judged: st.At.UTC(), Answer: answerOf(st.Snapshot)}
+	r := &Robots{URL: d.RobotsURL, State: st.State, Judged: st.At.UTC(), Answer: answerOf(st.Snapshot)}
 	// The difference of the recorded times: st.Age does not include the time that the machine was asleep.
 	r.Age = int64(max(r.Judged.Round(0).Sub(r.Fetched.Round(0)), 0) / time.Second)
 	if st.Answer != nil && st.Answer != st.Snapshot {
