@@ -18,9 +18,10 @@ import (
 // NoSlot stands for the product token in the slot of the answer that clients without a slot share.
 const NoSlot = "(others)"
 
-// Slot returns the key in [Set.Bound] and [Set.Copies] for answers that bind only the crawler with these
-// product tokens, of which the first counts, and this name; the name is empty for clients that match none of
-// the configured crawlers. Slots of earlier versions are a [TokenKey] alone, which is never equal.
+// Slot returns the key in [Set.Bound] and [Set.Copies] for answers that bind one crawler only: the name of its entry in
+// the configuration, and the first of its product tokens. The name is empty for clients that match no entry. Each entry
+// has a bounded number of slots for tokens that its clients chose, see [NoSlot]. Slots of earlier versions are a
+// [TokenKey] alone, which is never equal.
 func Slot(crawler string, tokens []string) string { return slotOf(crawler, TokenKey(tokens)) }
 
 func slotOf(crawler, tokenKey string) string { return crawler + "/" + tokenKey }
