@@ -84,7 +84,7 @@ var imports = map[string][]string{
 	"internal/questions": {"htmlmeta", "internal/console", "policy", "policy/canonical", "policy/robotstag", "policy/robotstxt", "policy/usage"},
 	"internal/clientenv": {"internal/ca"},
 	"internal/console":   {"internal/escape", "policy/usage", "internal/terminal"},
-	"internal/datadir":   {"policy", "policy/snapshot", "internal/configurations", "internal/evidence", "internal/gate", "internal/store"},
+	"internal/datadir":   {"policy", "internal/configurations", "internal/evidence", "internal/gate"},
 	"internal/doctor": {"internal/audit", "internal/ca", "internal/clientenv", "internal/confine", "internal/confine/attempts", "internal/console", "internal/datadir", "internal/escape", "internal/evidence",
 		"internal/fleet", "internal/gate", "internal/keyfile"},
 	"internal/history/report": {"internal/audit", "internal/console", "internal/datadir", "internal/escape", "internal/gate", "internal/history", "policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage"},

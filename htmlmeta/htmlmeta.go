@@ -64,9 +64,6 @@ type Result struct {
 	Bytes int64
 }
 
-// Wanted reports whether a body of this Content-Type is HTML or XHTML.
-func Wanted(contentType string) bool { return kindOf(MediaType(contentType)) >= isXHTML }
-
 // MayBePage reports whether browsers may take a body of this Content-Type, which [ContentType] has returned, for HTML
 // or XHTML. It depends on the body for XML, and if the type is not known.
 func MayBePage(contentType string) bool { return kindOf(MediaType(contentType)) >= unknown }

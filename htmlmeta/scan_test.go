@@ -219,13 +219,14 @@ func compress(t testing.TB, coding string, b []byte) []byte {
 	return buf.Bytes()
 }
 
-func TestWanted(t *testing.T) {
+// TestKindOf: of these Content-Types only those of HTML and XHTML are scanned as such.
+func TestKindOf(t *testing.T) {
 	for contentType, want := range map[string]bool{
 		"text/html": true, "Text/HTML ; charset=utf-8": true, "application/xhtml+xml;q=1": true, "text/html, text/html": true, "text/html,text/plain;charset=x": true,
 		"": false, "text/plain": false, "text/html-sandboxed": false, "application/xml": false, "text/event-stream": false,
 	} {
-		if got := Wanted(contentType); got != want {
-			t.Errorf("Wanted(%q): got %v, want %v", contentType, got, want)
+		if got := kindOf(MediaType(contentType)) >= isXHTML; got != want {
+			t.Errorf("%q is a page: got %v, want %v", contentType, got, want)
 		}
 	}
 }

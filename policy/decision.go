@@ -28,24 +28,24 @@ const (
 
 // A Decision is allow or deny, with its reason and evidence.
 type Decision struct {
-	Allow    bool
-	Enforced bool // false in report mode: a denied request is sent all the same
-	Reason   Reason
-	Crawler  *Crawler
-	Tokens   []string             // the crawler's product tokens
-	Token    string               // the one that has a group; else the first; may be ""
-	Rule     robotstxt.Rule       // of ByRule
-	Group    robotstxt.Group      // the group obeyed, if any
-	Note     string               // of ByOverride: the override's reason
-	Left     string               // the reason of the override that left the decision to robots.txt; empty: none has
-	ReadAs   string               // the reading of the path that is denied; empty if it is the literal one
-	Robots   *snapshot.Resolution // the evidence; nil for ByOverride
-	URL      string               // of robots.txt; empty for ByOverride
-	TDMRep   *snapshot.Resolution // the origin's tdmrep.json in force; nil: there is none
-	Stated   usage.Stated         // what robots.txt and tdmrep.json state for the URL
-	Reserved usage.Preference     // of ByUsage: what reserves a purpose of the crawler
-	beside   *Decision            // of ByOverride: what is known beside it, for [Decision.UsageInput]; nil: nothing is
-	Asked    time.Time            // when the request was decided; overrides that had expired by then were skipped
+	Allow     bool
+	Enforced  bool // false in report mode: a denied request is sent all the same
+	Reason    Reason
+	Crawler   *Crawler
+	Tokens    []string             // the crawler's product tokens
+	Token     string               // the one that has a group; else the first; may be ""
+	Rule      robotstxt.Rule       // of ByRule
+	Group     robotstxt.Group      // the group obeyed, if any
+	Note      string               // of ByOverride: the override's reason
+	Left      string               // the reason of the override that left the decision to robots.txt; empty: none has
+	ReadAs    string               // the reading of the path that is denied; empty if it is the literal one
+	Robots    *snapshot.Resolution // the evidence; nil for ByOverride
+	RobotsURL string               // of the robots.txt; empty for ByOverride
+	TDMRep    *snapshot.Resolution // the origin's tdmrep.json in force; nil: there is none
+	Stated    usage.Stated         // what robots.txt and tdmrep.json state for the URL
+	Reserved  usage.Preference     // of ByUsage: what reserves a purpose of the crawler
+	beside    *Decision            // of ByOverride: what is known beside it, for [Decision.UsageInput]; nil: nothing is
+	Asked     time.Time            // when the request was decided; overrides that had expired by then were skipped
 }
 
 // Denied reports whether the request must be refused.

@@ -61,7 +61,7 @@ func (d *Decision) Evidence(url string) Evidence {
 	if st := d.Robots; st != nil {
 		s := st.Snapshot
 		e.Robots = &RobotsEvidence{
-			URL: d.URL, Status: s.Status, State: st.State, SHA256: s.SHA256, Truncated: s.Cut, Error: s.Error,
+			URL: d.RobotsURL, Status: s.Status, State: st.State, SHA256: s.SHA256, Truncated: s.Cut, Error: s.Error,
 			Fetched: s.Fetched.UTC().Truncate(time.Second), Age: int64(st.Age / time.Second),
 		}
 	}

@@ -41,7 +41,7 @@ func ExampleEngine_Decide() {
 		}
 		fmt.Printf("%s: allow=%v, reason=%s, token=%s", target.Path, d.Allow, d.Reason, d.Token)
 		if d.Reason == policy.ByRule {
-			fmt.Printf(", line %d of %s: %s", d.Rule.Line, d.URL, d.Rule)
+			fmt.Printf(", line %d of %s: %s", d.Rule.Line, d.RobotsURL, d.Rule)
 		}
 		fmt.Println()
 	}

@@ -8,7 +8,7 @@
 //
 // The files of origins come from a [snapshot.Resolver], which fetches and keeps them; [Engine.Snapshots] returns it.
 // The package opens no sockets of its own: fetches go through the RoundTripper in
-// the Config, and records that outlive the process go to its Store.
+// the Config, and what outlives the process goes to its Store.
 //
 // [Config.Replay] decides a past request again, and [Evidence] is a decision in JSON.
 package policy
@@ -51,7 +51,7 @@ type Config struct {
 	Usage     Usage
 	Agent     string               // User-Agent of fetches for crawlers without product tokens; empty: robotsgate/0
 	Transport http.RoundTripper    // for fetching robots.txt, with any limits on destinations; nil: http.DefaultTransport
-	Store     snapshot.Store       // nil: records are kept in memory only
+	Store     snapshot.Store       // nil: snapshots are kept in memory only
 	Shared    bool                 // several gates share the Store
 	Log       *slog.Logger         // nil: none
 	OnFetch   func(snapshot.Fetch) // called after every fetch; may be nil
@@ -126,7 +126,7 @@ func newEngine(c Config, snapshots *snapshot.Resolver, slow *slowLimit) *Engine 
 	return &Engine{config: c, snapshots: snapshots, slow: slow, wrapped: c.Crawlers.Wrapped(c.Transport)}
 }
 
-// Close ends background work and saves the records that are not saved yet.
+// Close ends background work and saves the snapshots that are not saved yet.
 func (e *Engine) Close() { e.snapshots.Close() }
 
 // Snapshots returns what the engine knows of the files of origins.
@@ -183,7 +183,7 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	d.Robots, d.URL = &res, q.Scope.URL()
+	d.Robots, d.RobotsURL = &res, q.Scope.URL()
 	if !d.judgeWithin(robotstxt.Quick(), r, readings) {
 		if err := e.judgeSlowly(ctx, &d, r); err != nil {
 			return Decision{}, err

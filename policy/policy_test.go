@@ -77,7 +77,7 @@ func TestOverrides(t *testing.T) {
 			if got := verdict(d, err); got != test.want || d.Note != test.note {
 				t.Errorf("%s: got %q, %q, want %q, %q", test.url, got, d.Note, test.want, test.note)
 			}
-			if d.Reason == ByOverride && (d.Robots != nil || d.URL != "" || d.Token != "Bot") {
+			if d.Reason == ByOverride && (d.Robots != nil || d.RobotsURL != "" || d.Token != "Bot") {
 				t.Errorf("%s: an override with %+v", test.url, d)
 			}
 		}

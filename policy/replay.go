@@ -50,7 +50,7 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 			return d, false
 		}
 	}
-	d.Robots, d.URL = &st, snapshot.Scope{Origin: p.Target.Origin()}.URL()
+	d.Robots, d.RobotsURL = &st, snapshot.Scope{Origin: p.Target.Origin()}.URL()
 	d.judge(r, c.Robots.Readings)
 	if c.Usage.TDMRep && c.wantsTDMRep(r, &d) {
 		d.TDMRep = p.TDMRep

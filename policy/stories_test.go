@@ -305,17 +305,17 @@ func absolute(url string) string {
 	return url
 }
 
-// A jsonStore keeps records as JSON, so that times lose their monotonic part, as on a disk.
+// A jsonStore keeps sets as JSON, so that times lose their monotonic part, as on a disk.
 type jsonStore struct{ *store.Memory }
 
-func (j jsonStore) Save(ctx context.Context, records map[string]snapshot.Record) error {
-	copies := map[string]snapshot.Record{}
-	for key, rec := range records {
-		text, err := json.Marshal(rec)
+func (j jsonStore) Save(ctx context.Context, sets map[string]snapshot.Set) error {
+	copies := map[string]snapshot.Set{}
+	for key, set := range sets {
+		text, err := json.Marshal(set)
 		if err != nil {
 			panic(err)
 		}
-		var saved snapshot.Record
+		var saved snapshot.Set
 		if err := json.Unmarshal(text, &saved); err != nil {
 			panic(err)
 		}
@@ -324,20 +324,20 @@ func (j jsonStore) Save(ctx context.Context, records map[string]snapshot.Record)
 	return j.Memory.Save(ctx, copies)
 }
 
-// shift makes the records of example.com come from a clock that was ahead.
+// shift makes the snapshots of example.com come from a clock that was ahead.
 func (j jsonStore) shift(by time.Duration) {
 	for _, tdmrep := range []bool{false, true} {
 		key := snapshot.Scope{Origin: "https://example.com", TDMRep: tdmrep}.Key()
-		rec, ok := j.Load(context.Background(), key)
+		set, ok := j.Load(context.Background(), key)
 		if !ok {
 			continue
 		}
-		for _, s := range []**snapshot.Snapshot{&rec.Good, &rec.Last} {
+		for _, s := range []**snapshot.Snapshot{&set.Good, &set.Last} {
 			if *s != nil {
 				*s = new(**s)
 				(*s).Fetched = (*s).Fetched.Add(by)
 			}
 		}
-		_ = j.Save(context.Background(), map[string]snapshot.Record{key: rec})
+		_ = j.Save(context.Background(), map[string]snapshot.Set{key: set})
 	}
 }

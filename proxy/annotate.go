@@ -13,9 +13,9 @@ type annotator struct {
 	reads []string
 	// write appends the field's value, and reports whether there is one. If it returns false, what
 	// it has appended is dropped. What it may read:
-	//   - records of robots.txt, of any name, with group, line and value:
-	//     s.Decision.Group.Records for the group that binds the crawler,
-	//     s.Decision.Robots.File.Records for the records of all groups and of none;
+	//   - fields of robots.txt, of any name, with group, line and value:
+	//     s.Decision.Group.Fields for the group that binds the crawler,
+	//     s.Decision.Robots.File.Fields for the fields of all groups and of none;
 	//   - the origin's response header fields that reads names: s.received;
 	//   - the metas of the page's head, of any name: s.metas;
 	//   - everything else in signals.

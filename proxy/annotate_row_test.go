@@ -9,7 +9,7 @@ import (
 	"robotsgate/proxy/internal/sfv"
 )
 
-// TestAnnotatorTakesOneRow adds an annotation: of a record of robots.txt that no code knows,
+// TestAnnotatorTakesOneRow adds an annotation: of a field of robots.txt that no code knows,
 // with its group and line, of a response header field, and of a meta.
 func TestAnnotatorTakesOneRow(t *testing.T) {
 	before := annotators
@@ -58,7 +58,7 @@ func TestAnnotatorWithoutValue(t *testing.T) {
 }
 
 func writeExample(f *sfv.Field, s *signals) (found bool) {
-	for r := range s.Decision.Group.Records("Example") {
+	for r := range s.Decision.Group.Fields("Example") {
 		f.Member()
 		f.Token(r.Value)
 		f.TextParam("group", s.Decision.Group.Name())

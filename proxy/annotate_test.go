@@ -178,7 +178,7 @@ func TestForgedHeaders(t *testing.T) {
 func BenchmarkAnnotate(b *testing.B) {
 	x := &signals{ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", inspection: inspection{Head: Head{State: "complete", Bytes: 3500},
 		Tags: []robotstag.Rule{{Name: "max-snippet", Value: "20", Source: "meta", Scope: "robots"}, {Name: "noarchive", Source: "meta", Scope: "robots"}}},
-		Decision: &policy.Decision{Allow: true, Reason: policy.ByRule, Token: "ExampleBot", URL: "https://www.example.com/robots.txt",
+		Decision: &policy.Decision{Allow: true, Reason: policy.ByRule, Token: "ExampleBot", RobotsURL: "https://www.example.com/robots.txt",
 			Robots: &snapshot.Resolution{State: snapshot.Fresh, Age: time.Minute, Snapshot: &snapshot.Snapshot{Status: 200, SHA256: strings.Repeat("ab", 32)}}},
 	}
 	h := http.Header{}

@@ -67,7 +67,7 @@ func writeSource(f *sfv.Field, s *signals) bool {
 		return false
 	}
 	st := d.Robots
-	f.Quoted(d.URL) // canonical
+	f.Quoted(d.RobotsURL) // canonical
 	if st.Snapshot.Status != 0 {
 		f.Param("status")
 		f.Integer(int64(st.Snapshot.Status))

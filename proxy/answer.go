@@ -91,14 +91,14 @@ func refusal(in *inbound, s *signals) *answer {
 	switch d.Reason {
 	case policy.ByRule:
 		line, rule := strconv.Itoa(d.Rule.Line), d.Rule.String()
-		p.detail = "Line " + line + " of " + d.URL + " says " + strconv.Quote(rule) + ", in the group for " + d.Group.Written() + "."
+		p.detail = "Line " + line + " of " + d.RobotsURL + " says " + strconv.Quote(rule) + ", in the group for " + d.Group.Written() + "."
 	case policy.IsUnreachable:
 		p.status, p.title, p.retry = in.settings.Engine.UnreachableStatus(), "robots.txt is unreachable", d.Robots.Retry
 		why := d.Robots.Snapshot.Error
-		p.detail = fmt.Sprintf("%s could not be fetched (%s). Until it can be fetched, all requests to this origin are denied (RFC 9309, 2.3.1.4).", d.URL, why)
+		p.detail = fmt.Sprintf("%s could not be fetched (%s). Until it can be fetched, all requests to this origin are denied (RFC 9309, 2.3.1.4).", d.RobotsURL, why)
 	case policy.TooComplex:
 		p.title = "robots.txt is too complex for this URL"
-		p.detail = "To compare this URL with all rules of " + d.URL + ", in the group for " + d.Group.Written() + ", takes more steps than a decision may, so it is denied. A shorter URL may be decided."
+		p.detail = "To compare this URL with all rules of " + d.RobotsURL + ", in the group for " + d.Group.Written() + ", takes more steps than a decision may, so it is denied. A shorter URL may be decided."
 	case policy.ByOverride:
 		p.title = "Refused by the operator"
 		p.detail = "An override of this gate denies this request: " + d.Note + "."

@@ -64,7 +64,7 @@ func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision, gone *clien
 	}
 	paced := pacedBy(late.Distance, d)
 	paced.refused(late)
-	return nil, paced, tooLate(&paced, d.URL, late)
+	return nil, paced, tooLate(&paced, d.RobotsURL, late)
 }
 
 // paceRequest returns what the pacer needs to know of the request. The client's Sec-Fetch-Dest tells whether it is
@@ -123,13 +123,19 @@ func (p *Paced) refused(late *pace.TooLate) {
 	}
 }
 
-// tooLate answers a request that is not held.
+// tooLate answers a request that is not held. The kind of the refusal is ByPace, or the rule with the limit that is reached.
 func tooLate(paced *Paced, robotsURL string, late *pace.TooLate) *answer {
 	p := &answer{
 		status: http.StatusTooManyRequests, kind: "pace", title: "Too early for this origin", fault: "http_request_denied",
 		retry: paced.Retry, refused: ByPace, err: late.Error(),
 	}
 	wait := seconds(late.After) + " s"
+	if l := late.Limit; l.By != "" { // a rule of package pace: a further one needs no change here
+		p.kind, p.title, p.refused = string(l.By), "As many requests as may have been sent", Refusal(l.By)
+		p.cause = fmt.Sprintf("%s: %d requests in %s s", l.By, l.Starts, seconds(l.Window))
+		p.detail = fmt.Sprintf("This gate sends at most %d such requests in %s s (pace, %s). The next may be sent in %s. Try again when Retry-After has passed.", l.Starts, seconds(l.Window), l.By, wait)
+		return p
+	}
 	switch {
 	case paced.Source == ByBackOff:
 		p.cause = "pace: the origin has asked for a pause"

@@ -22,9 +22,8 @@ package proxy
 //		annotate_row_test.go; today's annotators: annotations.go. TestReadmeServing wants it in a response to a file
 //		of internal/demo/pages, once the documentation names it
 //	a response header, from lines of robots.txt:
-//		the same: Group.Records and File.Records of policy/robotstxt/record.go return the lines by name. Unknown
-//		keys are reported by policy/robotstxt/lint/line.go, and misspelt names by
-//		policy/robotstxt/internal/syntax/scanner.go
+//		the same: Group.Fields and File.Fields of policy/robotstxt/field.go return the lines by name. A row of Kept in
+//		policy/robotstxt/internal/syntax/scanner.go keeps all of them in any file, and makes the name known to lint
 //	the order of the stages, and a new one:
 //		handle.go. A stage takes values and returns a result; its place in the results is in record.go
 //	a page of the gate's own address:

@@ -95,9 +95,9 @@ func statement(s *signals, by usage.Preference) string {
 	text := by.Category + "=" + by.Value()
 	switch {
 	case by.In == usage.InRobots && s.Decision.Robots != nil && s.Decision.Robots.File != nil:
-		for record := range s.Decision.Robots.File.Records(fieldNames[by.Source]) {
-			if record.Line == by.Line {
-				text = record.Name + ": " + record.Value
+		for f := range s.Decision.Robots.File.Fields(fieldNames[by.Source]) {
+			if f.Line == by.Line {
+				text = f.Name + ": " + f.Value
 			}
 		}
 	case by.Source == usage.RobotsTag:
@@ -129,7 +129,7 @@ func tagText(r robotstag.Rule) string {
 	return "Robots-Tag: " + r.Name
 }
 
-// fieldNames are the names of response fields, and of records of robots.txt.
+// fieldNames are the names of response fields, and of fields of robots.txt.
 var fieldNames = map[usage.Source]string{
 	usage.ContentUsage:  "Content-Usage",
 	usage.ContentSignal: "Content-Signal",
@@ -156,7 +156,7 @@ func explainReserved(s *signals, origin string) (title, detail string) {
 	text := fmt.Sprintf("%q", statement(s, d.Reserved))
 	switch d.Reserved.In {
 	case usage.InRobots:
-		detail = fmt.Sprintf("Line %d of %s says %s, in the group for %s.", d.Reserved.Line, d.URL, text, d.Group.Written())
+		detail = fmt.Sprintf("Line %d of %s says %s, in the group for %s.", d.Reserved.Line, d.RobotsURL, text, d.Group.Written())
 	case usage.InHeader:
 		detail = "A field of the response says " + text + "."
 	case usage.InMeta:

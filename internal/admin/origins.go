@@ -61,8 +61,8 @@ func searchText(s string) string {
 // lastAnswer returns the last answer of an origin, to whichever client; nil if there is none.
 func (a *admin) lastAnswer(ctx context.Context, origin string) (last *snapshot.Snapshot) {
 	for _, crawlers := range []bool{false, true} {
-		rec, _ := a.Engine.Snapshots().Known(ctx, snapshot.Scope{Origin: origin, Crawlers: crawlers})
-		for s := range rec.Answers() {
+		set, _ := a.Engine.Snapshots().Known(ctx, snapshot.Scope{Origin: origin, Crawlers: crawlers})
+		for s := range set.Answers() {
 			if last == nil || s.Fetched.After(last.Fetched) {
 				last = s
 			}

@@ -42,10 +42,10 @@ func TestOriginList(t *testing.T) {
 		answer := &snapshot.Snapshot{Status: 200, Fetched: time.Now()}
 		for i := range maxOrigins + more {
 			scope := snapshot.Scope{Origin: fmt.Sprintf("http://h%02d.example", i), Crawlers: i%2 == 0}
-			save(t, kept, scope, snapshot.Record{Good: answer, Last: answer})
+			save(t, kept, scope, snapshot.Set{Good: answer, Last: answer})
 		}
 		failed := &snapshot.Snapshot{Error: "no <answer>", Fetched: time.Now().Add(-time.Hour)}
-		save(t, kept, snapshot.Scope{Origin: "https://xn--bcher-kva.example"}, snapshot.Record{Bound: map[string]*snapshot.Snapshot{"bot": failed}})
+		save(t, kept, snapshot.Scope{Origin: "https://xn--bcher-kva.example"}, snapshot.Set{Bound: map[string]*snapshot.Snapshot{"bot": failed}})
 
 		first := see(t, h, "/origins")
 		has(t, first, "http://h00.example status 200, just now http://h01.example status 200, just now")
@@ -76,9 +76,9 @@ func TestOriginList(t *testing.T) {
 	})
 }
 
-func save(t *testing.T, s snapshot.Store, scope snapshot.Scope, r snapshot.Record) {
+func save(t *testing.T, s snapshot.Store, scope snapshot.Scope, r snapshot.Set) {
 	t.Helper()
-	if err := s.Save(t.Context(), map[string]snapshot.Record{scope.Key(): r}); err != nil {
+	if err := s.Save(t.Context(), map[string]snapshot.Set{scope.Key(): r}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -34,7 +34,7 @@ func seen(all ...*proxy.Record) *overview.Overview {
 
 func denied(url, pattern string, enforced bool) *proxy.Record {
 	return &proxy.Record{URL: url, Decision: &policy.Decision{Enforced: enforced, Reason: policy.ByRule,
-		URL: "http://a.example/robots.txt", Rule: robotstxt.Rule{Line: 7, Pattern: pattern}}}
+		RobotsURL: "http://a.example/robots.txt", Rule: robotstxt.Rule{Line: 7, Pattern: pattern}}}
 }
 
 // text returns the visible text of a page, and all its elements by name.
@@ -252,7 +252,7 @@ func TestHostile(t *testing.T) {
 	shape := func(word string) (string, string) {
 		o := &origin{status: 200, body: "User-agent: *\nDisallow: /*" + short(word) + "\nDisallow: /\n", crawlers: []*policy.Crawler{{Name: "trial" + word, Mode: policy.Report}}}
 		x := denied("http://"+word+"/", word, false)
-		x.Decision.URL = "http://" + word + "/robots.txt"
+		x.Decision.RobotsURL = "http://" + word + "/robots.txt"
 		o.seen = seen(x, &proxy.Record{URL: "http://b.example/", Decision: &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: word}})
 		query := url.Values{"url": {"http://a.example/" + short(word)}, "agent": {word[:min(len(word), 5000)]}, "token": {word[:min(len(word), 5000)]}}
 		page := see(t, listener(t, o), "/?"+query.Encode())

@@ -16,10 +16,10 @@ import (
 type known struct {
 	Origin string `json:"origin"`
 	*inForce
-	Robots   record  `json:"robots"`             // for clients that match no configured crawler
-	Crawlers *record `json:"crawlers,omitempty"` // for the configured crawlers
-	History  []Past  `json:"history,omitempty"`
-	Body     string  `json:"body,omitempty"`
+	Robots   set    `json:"robots"`             // for clients that match no configured crawler
+	Crawlers *set   `json:"crawlers,omitempty"` // for the configured crawlers
+	History  []Past `json:"history,omitempty"`
+	Body     string `json:"body,omitempty"`
 
 	crawler string // for which the snapshot is in force; empty: clients without a product token
 }
@@ -52,8 +52,8 @@ func standing(st snapshot.Resolution, due bool) *inForce {
 	return &inForce{st.State, s.Status, second(s.Fetched), int64(st.Age / time.Second), s.SHA256, s.Error, due}
 }
 
-// record is a snapshot.Record as JSON.
-type record struct {
+// A set is a snapshot.Set as JSON.
+type set struct {
 	Good *answer `json:"good,omitempty"` // the last with rules
 	Last *answer `json:"last,omitempty"` // the last that states the origin's answer
 	// Answers that bind one crawler only, without rules and with rules, by product token; that of a configured
@@ -79,8 +79,8 @@ type answer struct {
 	Since      time.Time `json:"since,omitzero"`
 }
 
-func recordOf(r snapshot.Record) record {
-	return record{Good: answerOf(r.Good), Last: answerOf(r.Last), Bound: bySlot(r.Bound), Copies: bySlot(r.Copies)}
+func setOf(s snapshot.Set) set {
+	return set{Good: answerOf(s.Good), Last: answerOf(s.Last), Bound: bySlot(s.Bound), Copies: bySlot(s.Copies)}
 }
 
 func bySlot(all map[string]*snapshot.Snapshot) map[string]answer {
@@ -114,14 +114,14 @@ func (a *admin) robots(r *http.Request) (known, int, error) {
 		return known{}, http.StatusBadRequest, fmt.Errorf("origin: %w", err)
 	}
 	origin := target.Origin()
-	rec, others := a.Engine.Snapshots().Known(r.Context(), snapshot.Scope{Origin: origin})
+	anyone, others := a.Engine.Snapshots().Known(r.Context(), snapshot.Scope{Origin: origin})
 	ofCrawlers, crawlers := a.Engine.Snapshots().Known(r.Context(), snapshot.Scope{Origin: origin, Crawlers: true})
 	if !others && !crawlers {
 		return known{}, http.StatusNotFound, errors.New("no robots.txt of " + origin + " is known yet")
 	}
-	k := known{Origin: origin, Robots: recordOf(rec)}
+	k := known{Origin: origin, Robots: setOf(anyone)}
 	if crawlers {
-		k.Crawlers = new(recordOf(ofCrawlers))
+		k.Crawlers = new(setOf(ofCrawlers))
 	}
 	agent := r.URL.Query().Get("agent")
 	ask := a.request(target, agent)

@@ -1,16 +1,16 @@
-// Package audit writes a record of every request, as one JSON object a line: what was
-// decided, and on which evidence. The records are the leaves of a transparency log: package evidence makes the
+// Package audit writes an entry for every request, as one JSON object a line: what was
+// decided, and on which evidence. The entries are the leaves of a transparency log: package evidence makes the
 // lines with its checkpoints.
 //
-// [Open] begins a log, and [Log.Write] adds a record. [Lines] reads logs and [Follow] one that grows,
-// [Filter] selects records, and [Summary] counts them.
+// [Open] begins a log, and [Log.Write] adds an entry. [Lines] reads logs and [Follow] one that grows,
+// [Filter] selects entries, and [Summary] counts them.
 package audit
 
 // Where to change what.
 //
-//	what is in a record:
-//		record.go, encode.go and docs/audit.md
-//	how long what is in a record, or in a line about a request, may be:
+//	what is in an entry:
+//		entry.go, encode.go and docs/audit.md
+//	how long what is in an entry, or in a line about a request, may be:
 //		bounds.go
 //	the overrides that audit suggests:
 //		suggest.go; their form: internal/auditreport/output/overrides.txt
@@ -31,7 +31,7 @@ import (
 	"robotsgate/proxy"
 )
 
-// A Log writes records. A nil Log writes nothing.
+// A Log writes entries. A nil Log writes nothing.
 type Log struct {
 	gate   string
 	redact bool
@@ -41,18 +41,18 @@ type Log struct {
 	writer *writer // its goroutine's, until that has ended
 }
 
-// Options say where records go, and what is in them.
+// Options say where entries go, and what is in them.
 type Options struct {
 	Config
-	// Evidence says which transparency log the records are of, and which gate writes. Open sets its Files and Witnesses.
+	// Evidence says which transparency log the entries are of, and which gate writes. Open sets its Files and Witnesses.
 	Evidence evidence.Options
 	Client   *http.Client // sends checkpoints to the witnesses of Evidence
-	// Settle, if not nil, is called before records are written, and returns when the evidence that they name is
+	// Settle, if not nil, is called before entries are written, and returns when the evidence that they name is
 	// kept, or soon.
 	Settle func()
 }
 
-// closeWait is how long Close waits for the last records to be written.
+// closeWait is how long Close waits for the last entries to be written.
 const closeWait = 5 * time.Second
 
 // Open begins a log that appends to a file, or writes to stdout. It reports whether the file
@@ -105,14 +105,14 @@ func (l *Log) awaitProbe() {
 	}
 }
 
-// Write adds the record of a request. It does not wait until the record is written.
+// Write adds the entry of a request. It does not wait until the entry is written.
 func (l *Log) Write(x *proxy.Record) {
 	if l == nil {
 		return
 	}
 	buf := lines.Get().(*[]byte)
 	defer lines.Put(buf)
-	r := recordOf(x, l.redact)
+	r := entryOf(x, l.redact)
 	r.Gate = l.gate
 	line, err := r.appendLine((*buf)[:0])
 	if cap(line) <= maxPooledLine {
@@ -131,7 +131,7 @@ var lines = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxPooledLine = 16 << 10
 
-// Err reports why records can't be written now, nil if they can.
+// Err reports why entries can't be written now, nil if they can.
 func (l *Log) Err() error {
 	if l == nil {
 		return nil
@@ -139,7 +139,7 @@ func (l *Log) Err() error {
 	return l.health.err()
 }
 
-// Lost returns how many records have been lost since the start.
+// Lost returns how many entries have been lost since the start.
 func (l *Log) Lost() int64 {
 	if l == nil {
 		return 0
@@ -150,7 +150,7 @@ func (l *Log) Lost() int64 {
 // Status returns the state of the transparency log.
 func (l *Log) Status() Status { return *l.writer.status.Load() }
 
-// Close writes the remaining records and the last checkpoint, and closes the file. It waits for the cosignatures of
+// Close writes the remaining entries and the last checkpoint, and closes the file. It waits for the cosignatures of
 // witnesses until ctx ends.
 func (l *Log) Close(ctx context.Context) error {
 	if l == nil {

@@ -48,21 +48,21 @@ func open(t testing.TB, o Options, out, logged io.Writer) *Log {
 func decided(rules string, tokens ...string) *policy.Decision {
 	r := policy.Robots{Settings: snapshot.Settings{MaxAge: time.Hour, MaxBytes: 1 << 20}}
 	d := r.Judge(200, []byte(rules), canonical.Target{Path: "/private/x"}, tokens)
-	d.URL = "http://a.example/robots.txt"
+	d.RobotsURL = "http://a.example/robots.txt"
 	return &d
 }
 
-// recordsIn returns the lines of records in a log.
-func recordsIn(log []byte) (records [][]byte) {
+// entriesIn returns the lines of entries in a log.
+func entriesIn(log []byte) (entries [][]byte) {
 	for line := range bytes.Lines(log) {
 		if !evidence.IsCheckpoint(line) {
-			records = append(records, line)
+			entries = append(entries, line)
 		}
 	}
-	return records
+	return entries
 }
 
-func TestRecord(t *testing.T) {
+func TestEntry(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("CET", 3600))
 	denied := decided("User-agent: examplebot\nDisallow: /private/\n", "ExampleBot")
 	reported := *denied
@@ -93,11 +93,11 @@ func TestRecord(t *testing.T) {
 			if err := l.Close(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			var r Record
-			if err := json.Unmarshal(recordsIn(out.Bytes())[0], &r); err != nil {
+			var r Entry
+			if err := json.Unmarshal(entriesIn(out.Bytes())[0], &r); err != nil {
 				t.Fatal(err)
 			}
-			if d := test.x.Decision; d != nil && (r.Robots == nil || r.Robots.SHA256 != d.Robots.Snapshot.SHA256 || r.Robots.URL != d.URL || r.Robots.Status != 200 || r.Robots.State != snapshot.Fresh) {
+			if d := test.x.Decision; d != nil && (r.Robots == nil || r.Robots.SHA256 != d.Robots.Snapshot.SHA256 || r.Robots.URL != d.RobotsURL || r.Robots.Status != 200 || r.Robots.State != snapshot.Fresh) {
 				t.Errorf("robots: got %+v", r.Robots)
 			}
 			r.Robots, r.Place, r.Gate = nil, Place{}, ""
@@ -152,9 +152,9 @@ func TestWholeLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, line := range recordsIn(data) {
+	for _, line := range entriesIn(data) {
 		n++
-		var r Record
+		var r Entry
 		if err := json.Unmarshal(line, &r); err != nil || r.Path != "/?secret=*" || !r.Redacted {
 			t.Fatalf("line %d: %v, path %q", n, err, r.Path)
 		}
@@ -237,7 +237,7 @@ func TestRotation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(recordsIn(data)); n != 2 || len(data) > 2000 {
+		if n := len(entriesIn(data)); n != 2 || len(data) > 2000 {
 			t.Errorf("keep %d: %d records in %d bytes, want 2", keep, n, len(data))
 		}
 	}
@@ -258,7 +258,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 }
 
 // TestJam writes to a pipe that is not read: Write goes on, the waiting lines are bounded,
-// and lost records are counted.
+// and lost entries are counted.
 func TestJam(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
@@ -274,8 +274,8 @@ func TestJam(t *testing.T) {
 		}
 		close(out.reader)
 		synctest.Wait()
-		// One record waits for the first line of the log, which is being written, and as many as there is room for wait behind it.
-		if n := len(recordsIn(out.got.Bytes())); n != 16 || !strings.Contains(logged.String(), "lost=24") {
+		// One entry waits for the first line of the log, which is being written, and as many as there is room for wait behind it.
+		if n := len(entriesIn(out.got.Bytes())); n != 16 || !strings.Contains(logged.String(), "lost=24") {
 			t.Errorf("%d records were written: %s", n, logged.String())
 		}
 		if got := l.Lost(); got != 24 {
@@ -284,8 +284,8 @@ func TestJam(t *testing.T) {
 	})
 }
 
-// TestUnencodable: a record that can't be encoded counts as lost. The log works again after the next probe, and the next
-// record states the loss.
+// TestUnencodable: an entry that can't be encoded counts as lost. The log works again after the next probe, and the next
+// entry states the loss.
 func TestUnencodable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -324,7 +324,7 @@ func (d *halfDisk) Write(b []byte) (int, error) {
 	return d.Buffer.Write(b)
 }
 
-// TestTornLine: a record that was written in part damages no other, and is counted.
+// TestTornLine: an entry that was written in part damages no other, and is counted.
 func TestTornLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer
@@ -336,9 +336,9 @@ func TestTornLine(t *testing.T) {
 		}
 		l.Close(t.Context())
 		half, rest, _ := strings.Cut(disk.String(), "\n")
-		records := recordsIn([]byte(rest))
-		var r Record
-		if !strings.HasPrefix(half, `{"checkpoint":"`) || len(records) != 1 || json.Unmarshal(records[0], &r) != nil || r.ID != "second" {
+		entries := entriesIn([]byte(rest))
+		var r Entry
+		if !strings.HasPrefix(half, `{"checkpoint":"`) || len(entries) != 1 || json.Unmarshal(entries[0], &r) != nil || r.ID != "second" {
 			t.Errorf("got %q", disk.String())
 		}
 		if !strings.Contains(logged.String(), "lost=1") || l.Lost() != 1 {

@@ -9,7 +9,7 @@ import (
 	"robotsgate/proxy"
 )
 
-// BenchmarkWrite is the cost of a record: for the request, and for the writer beside it.
+// BenchmarkWrite is the cost of an entry: for the request, and for the writer beside it.
 func BenchmarkWrite(b *testing.B) {
 	l := open(b, Options{Config: Config{File: "-"}}, io.Discard, nil)
 	defer l.Close(b.Context())

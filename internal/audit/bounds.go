@@ -8,13 +8,13 @@ import (
 	"robotsgate/policy/snapshot"
 )
 
-// A record is bounded, since clients and origins choose what is in it: with records as long as they like
+// An entry is bounded, since clients and origins choose what is in it: with entries as long as they like
 // they could fill the disk, or make a rotation remove the files with the evidence of others. Bounds are in
 // bytes of the log, where characters are escaped.
 const (
-	// MaxRecord bounds a record without its lists and without the URL of a decision, which is whole: the
+	// MaxEntry bounds an entry without its lists and without the URL of a decision, which is whole: the
 	// decision can be made again from it. proxy bounds that URL, and limits.max_header_bytes.
-	MaxRecord = 4 << 10
+	MaxEntry = 4 << 10
 	// MaxURL bounds a URL that was not decided.
 	MaxURL = 2 << 10
 	// MaxMethod bounds a method. Registered ones have 20 bytes at most.
@@ -38,7 +38,7 @@ func CutURL(url string) (first, digest string) {
 }
 
 // Bound cuts the texts that take more than their bounds. A text that was cut ends with "…".
-func (r *Record) Bound() {
+func (r *Entry) Bound() {
 	_, taken := escape.Fit(r.Token, maxSaid)
 	r.Method = escape.Cut(r.Method, MaxMethod)
 	for _, text := range []*string{&r.Rule, &r.ReadAs, &r.Note, &r.Group, &r.Error} {
@@ -52,7 +52,7 @@ func (r *Record) Bound() {
 }
 
 // boundURL cuts the URL of a request that was not decided.
-func (r *Record) boundURL(url string) {
+func (r *Entry) boundURL(url string) {
 	first, digest := CutURL(url)
 	if digest == "" {
 		return
@@ -66,7 +66,7 @@ func (r *Record) boundURL(url string) {
 }
 
 // boundTags leaves out the last tags if they take more than maxList.
-func (r *Record) boundTags() {
+func (r *Entry) boundTags() {
 	if n := fitting(r.Tags); n < len(r.Tags) {
 		r.Tags, r.Cut = r.Tags[:n], append(r.Cut, "tags")
 	}
@@ -100,6 +100,6 @@ func fitting(list []string) int {
 }
 
 // UsageCut reports whether Usage has only the first preferences that were in force.
-func (r *Record) UsageCut() bool { return slices.Contains(r.Cut, usageMember) }
+func (r *Entry) UsageCut() bool { return slices.Contains(r.Cut, usageMember) }
 
 const usageMember = "usage"

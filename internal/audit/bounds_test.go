@@ -16,7 +16,7 @@ import (
 	"robotsgate/proxy"
 )
 
-// largest is a record with as much text in all members as clients and origins can send, and more.
+// largest is an entry with as much text in all members as clients and origins can send, and more.
 func largest(c string) *proxy.Record {
 	long := strings.Repeat(c, 100_000)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)
@@ -30,7 +30,7 @@ func largest(c string) *proxy.Record {
 		URL: origin + "/" + long, Origin: origin, Status: 502, Bytes: 1 << 62, Duration: 123456789123, Error: long, Refused: proxy.ByLimit, Why: long,
 		Signed: strings.Repeat("k", 43), Config: snapshot.Digest("x"),
 		Decision: &policy.Decision{
-			URL: origin + "/robots.txt", Reason: policy.ByUsage, Note: long, ReadAs: long, Token: token, Asked: at,
+			RobotsURL: origin + "/robots.txt", Reason: policy.ByUsage, Note: long, ReadAs: long, Token: token, Asked: at,
 			Reserved: usage.Preference{Category: "train-ai", Source: usage.ContentSignal, In: usage.InWellKnown, Line: 1 << 30},
 			Robots:   &snapshot.Resolution{State: snapshot.Unreachable, At: at, Snapshot: answer(), Answer: answer(), Good: answer()},
 			TDMRep:   &snapshot.Resolution{Snapshot: answer(), TDMRep: new(usage.TDMFile)},
@@ -46,8 +46,8 @@ func largest(c string) *proxy.Record {
 	return x
 }
 
-// written returns the line of a record in a log.
-func written(t *testing.T, x *proxy.Record) (line []byte, r *Record) {
+// written returns the line of an entry in a log.
+func written(t *testing.T, x *proxy.Record) (line []byte, r *Entry) {
 	t.Helper()
 	var out bytes.Buffer
 	l := open(t, Options{Config: Config{File: "-"}, Evidence: evidence.Options{Gate: strings.Repeat("g", 26)}}, &out, nil)
@@ -55,14 +55,14 @@ func written(t *testing.T, x *proxy.Record) (line []byte, r *Record) {
 	if err := l.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r, err := parse(bytes.TrimSpace(recordsIn(out.Bytes())[0]))
+	r, err := parse(bytes.TrimSpace(entriesIn(out.Bytes())[0]))
 	if err != nil {
 		t.Fatalf("%v in %s", err, out.Bytes())
 	}
-	return recordsIn(out.Bytes())[0], r
+	return entriesIn(out.Bytes())[0], r
 }
 
-// TestBounded: a record has 4 KiB at most, without its lists, which have 4 KiB each, and without the URL of a
+// TestBounded: an entry has 4 KiB at most, without its lists, which have 4 KiB each, and without the URL of a
 // decision, which is whole. It names what was cut.
 func TestBounded(t *testing.T) {
 	for _, c := range []string{"x", "é", "\xff", `"`, "\x01", "\u202e", "\U000e0001"} {
@@ -72,19 +72,19 @@ func TestBounded(t *testing.T) {
 		}
 		x.URL = x.Origin + "/"
 		line, r := written(t, x)
-		if got := strings.Join(r.Cut, " "); len(line) > MaxRecord+3*maxList || got != "tags licenses usage" {
-			t.Errorf("%q: a record with lists has %d bytes, want %d at most; cut are %q", c, len(line), MaxRecord+3*maxList, got)
+		if got := strings.Join(r.Cut, " "); len(line) > MaxEntry+3*maxList || got != "tags licenses usage" {
+			t.Errorf("%q: a record with lists has %d bytes, want %d at most; cut are %q", c, len(line), MaxEntry+3*maxList, got)
 		}
 		x.Tags, x.Stated = nil, usage.Stated{}
-		if line, _ = written(t, x); len(line) > MaxRecord {
-			t.Errorf("%q: a decided record without lists has %d bytes, want %d at most: %s", c, len(line), MaxRecord, line)
+		if line, _ = written(t, x); len(line) > MaxEntry {
+			t.Errorf("%q: a decided record without lists has %d bytes, want %d at most: %s", c, len(line), MaxEntry, line)
 		}
 		for _, origin := range []string{x.Origin, ""} {
 			x := largest(c)
 			x.Origin, x.Decision, x.Tags, x.Stated = origin, nil, nil, usage.Stated{}
 			line, r := written(t, x)
-			if len(line) > MaxRecord || r.URLSHA256 != snapshot.Digest(x.URL) {
-				t.Errorf("%q: an undecided record has %d bytes, want %d at most: %s", c, len(line), MaxRecord, line)
+			if len(line) > MaxEntry || r.URLSHA256 != snapshot.Digest(x.URL) {
+				t.Errorf("%q: an undecided record has %d bytes, want %d at most: %s", c, len(line), MaxEntry, line)
 			}
 			if c == "x" && (len(r.Origin+r.Path+r.URL) != MaxURL || !strings.HasPrefix(x.URL, r.Origin+r.Path+r.URL)) {
 				t.Errorf("got the URL %.200s", r.Origin+r.Path+r.URL)

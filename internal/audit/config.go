@@ -11,7 +11,7 @@ import (
 	"robotsgate/internal/keyfile"
 )
 
-// Config says which records are written, where, and who vouches for them.
+// Config says which entries are written, where, and who vouches for them.
 type Config struct {
 	File        string             `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl" path:"or -"`                      // is rotated at 100 MiB; "": none, "-": standard output
 	Keep        int                `yaml:"audit_keep" restart:"yes" doc:"a whole number, such as 30"`                              // number of rotated files
@@ -19,7 +19,7 @@ type Config struct {
 	KeyFile     string             `yaml:"audit_key_file" restart:"yes" doc:"a PEM file, such as audit-key.pem" path:"yes"`        // "": one in data_dir; see [Config.Key]
 	Witnesses   []evidence.Witness `yaml:"witnesses" restart:"yes" doc:"witnesses"`
 	RedactQuery bool               `yaml:"redact_query" restart:"yes"`   // query values become *
-	Required    bool               `yaml:"audit_required" restart:"yes"` // the gate serves nothing while records can't be written: see [Log.Err]
+	Required    bool               `yaml:"audit_required" restart:"yes"` // the gate serves nothing while entries can't be written: see [Log.Err]
 
 	key *keyfile.Key // in KeyFile
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // compare compares encode with encoding/json.
-func compare(t *testing.T, r *Record) (err error) {
+func compare(t *testing.T, r *Entry) (err error) {
 	t.Helper()
 	var line bytes.Buffer
 	enc := json.NewEncoder(&line)
@@ -95,9 +95,9 @@ func TestEncode(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	f := filler{rand.New(rand.NewPCG(seed, 0)), hostileTexts}
-	for i := range reflect.TypeFor[Record]().NumField() {
+	for i := range reflect.TypeFor[Entry]().NumField() {
 		for range 200 {
-			var r Record
+			var r Entry
 			if field := reflect.ValueOf(&r).Elem().Field(i); field.CanSet() {
 				f.fill(t, field)
 			}
@@ -106,7 +106,7 @@ func TestEncode(t *testing.T) {
 	}
 	bad := 0
 	for range 5000 {
-		var r Record
+		var r Entry
 		f.fill(t, reflect.ValueOf(&r).Elem())
 		if compare(t, &r) != nil {
 			bad++
@@ -117,7 +117,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestEncodeStated: what is stated is written as encoding/json does, also from what many records share.
+// TestEncodeStated: what is stated is written as encoding/json does, also from what many entries share.
 func TestEncodeStated(t *testing.T) {
 	for _, robots := range []string{
 		"", "Content-Usage: train-ai=n, search=y\nContent-Signal: ai-input=no\n", "License: https://a.example/l?a=b\n",
@@ -128,7 +128,7 @@ func TestEncodeStated(t *testing.T) {
 		var memo usage.Memo
 		for _, s := range []usage.Stated{usage.Read(in), memo.Read(in), memo.Read(in)} {
 			for _, redact := range []bool{false, true} {
-				r := Record{Method: "GET"}
+				r := Entry{Method: "GET"}
 				r.setStated(s, redact)
 				compare(t, &r)
 				if want := "https://a.example/l?a=" + map[bool]string{false: "b", true: "*"}[redact]; len(r.Licenses) > 0 && r.Licenses[0] != want {
@@ -139,14 +139,14 @@ func TestEncodeStated(t *testing.T) {
 	}
 }
 
-// TestPlace: the place of a record is written as encoding/json does.
+// TestPlace: the place of an entry is written as encoding/json does.
 func TestPlace(t *testing.T) {
 	for _, p := range []Place{{Index: new(int64(0))}, {Lost: 3, Index: new(int64(12))}} {
 		want, err := json.Marshal(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		line := evidence.AppendRecord([]byte("before"), []byte("{\"a\":1}\n"), int64(p.Lost), *p.Index)
+		line := evidence.AppendEntry([]byte("before"), []byte("{\"a\":1}\n"), int64(p.Lost), *p.Index)
 		if got := string(line); got != `before{"a":1,`+string(want[1:])+"\n" {
 			t.Errorf("got %s, want the place %s", got, want)
 		}

@@ -11,7 +11,7 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// A Filter selects records: those that fit all of its members. The zero Filter selects all.
+// A Filter selects entries: those that fit all of its members. The zero Filter selects all.
 type Filter struct {
 	ID      string
 	Gate    string // the id of a gate, or [NoGate]
@@ -24,15 +24,15 @@ type Filter struct {
 	Denied  bool      // the request was denied, or would have been without report mode
 }
 
-// The names under which a [Summary] counts records without a gate, a crawler or a decision.
+// The names under which a [Summary] counts entries without a gate, a crawler or a decision.
 const (
-	NoGate     = "(unknown)" // records of an earlier version
+	NoGate     = "(unknown)" // entries of an earlier version
 	NoCrawler  = "(none)"
 	NoDecision = "no decision"
 )
 
-// Selects reports whether the record fits.
-func (f *Filter) Selects(r *Record) bool {
+// Selects reports whether the entry fits.
+func (f *Filter) Selects(r *Entry) bool {
 	return (f.ID == "" || strings.EqualFold(f.ID, r.ID)) &&
 		(f.Gate == "" || strings.EqualFold(f.Gate, r.gateName())) &&
 		(f.Crawler == "" || f.Crawler == r.crawlerName()) &&
@@ -44,11 +44,11 @@ func (f *Filter) Selects(r *Record) bool {
 		(f.URL == nil || f.URL.matches(r))
 }
 
-func (r *Record) gateName() string { return cmp.Or(r.Gate, NoGate) }
+func (r *Entry) gateName() string { return cmp.Or(r.Gate, NoGate) }
 
-func (r *Record) crawlerName() string { return cmp.Or(r.Crawler, NoCrawler) }
+func (r *Entry) crawlerName() string { return cmp.Or(r.Crawler, NoCrawler) }
 
-func (r *Record) reasonName() string { return cmp.Or(string(r.Refused), string(r.Reason), NoDecision) }
+func (r *Entry) reasonName() string { return cmp.Or(string(r.Refused), string(r.Reason), NoDecision) }
 
 // A HostPattern matches the host of a URL.
 type HostPattern struct {
@@ -85,7 +85,7 @@ func (p *HostPattern) matches(origin string) bool {
 // A URLPattern matches whole URLs.
 type URLPattern struct {
 	url      glob.Glob
-	redacted glob.Glob // for records without the values of their query
+	redacted glob.Glob // for entries without the values of their query
 }
 
 var errNoURL = errors.New("expected a URL such as https://shop.example/private/*, in which * stands for any characters")
@@ -101,7 +101,7 @@ func ParseURLPattern(text string) (*URLPattern, error) {
 		return nil, fmt.Errorf("%w; got %q", errNoURL, text)
 	}
 	scheme = strings.ToLower(scheme)
-	// Records have canonical URLs, or what the client sent if that is not a URL.
+	// Entries have canonical URLs, or what the client sent if that is not a URL.
 	if t, err := canonical.ReadURL(strings.Replace(scheme, "*", "http", 1) + "://" + rest); err == nil {
 		rest = t.Host + t.Path
 	}
@@ -109,7 +109,7 @@ func ParseURLPattern(text string) (*URLPattern, error) {
 	return &URLPattern{glob.Text(text), glob.Text(Redact(text))}, nil
 }
 
-func (p *URLPattern) matches(r *Record) bool {
+func (p *URLPattern) matches(r *Entry) bool {
 	url := r.URL
 	if r.Origin != "" {
 		url = r.Origin + cmp.Or(r.Path, "/")

@@ -23,14 +23,14 @@ func TestFilterHost(t *testing.T) {
 		{"[::1]:8080", "http://[::1]:8080", true},
 		{"[::1]:8080", "http://[::1]", false},
 		{"192.0.2.*", "http://192.0.2.7", true},
-		{"shop.example", "", false}, // the record has a URL that could not be parsed
+		{"shop.example", "", false}, // the entry has a URL that could not be parsed
 	} {
 		p, err := ParseHostPattern(test.pattern)
 		if err != nil {
 			t.Errorf("%s: %v", test.pattern, err)
 			continue
 		}
-		if got := (&Filter{Host: p}).Selects(&Record{Origin: test.origin}); got != test.want {
+		if got := (&Filter{Host: p}).Selects(&Entry{Origin: test.origin}); got != test.want {
 			t.Errorf("%s and %s: got %v, want %v", test.pattern, test.origin, got, test.want)
 		}
 	}
@@ -42,12 +42,12 @@ func TestFilterHost(t *testing.T) {
 }
 
 func TestFilterURL(t *testing.T) {
-	shop := func(path string) *Record { return &Record{Origin: "https://shop.example", Path: path} }
+	shop := func(path string) *Entry { return &Entry{Origin: "https://shop.example", Path: path} }
 	redacted := shop("/x?key=*&q=*")
 	redacted.Redacted = true
 	for _, test := range []struct {
 		pattern string
-		record  *Record
+		entry   *Entry
 		want    bool
 	}{
 		{"https://shop.example/x", shop("/x"), true},
@@ -62,15 +62,15 @@ func TestFilterURL(t *testing.T) {
 		{"https://shop.example/x?key=1&q=2", redacted, true},
 		{"https://shop.example/x?other=1", redacted, false},
 		{"https://shop.example/x?key=1&q=2", shop("/x?key=*&q=*"), false},
-		{"http://exa mple/", &Record{URL: "http://exa mple/"}, true}, // what the client sent
+		{"http://exa mple/", &Entry{URL: "http://exa mple/"}, true}, // what the client sent
 	} {
 		p, err := ParseURLPattern(test.pattern)
 		if err != nil {
 			t.Errorf("%s: %v", test.pattern, err)
 			continue
 		}
-		if got := (&Filter{URL: p}).Selects(test.record); got != test.want {
-			t.Errorf("%s and %+v: got %v, want %v", test.pattern, test.record, got, test.want)
+		if got := (&Filter{URL: p}).Selects(test.entry); got != test.want {
+			t.Errorf("%s and %+v: got %v, want %v", test.pattern, test.entry, got, test.want)
 		}
 	}
 }
@@ -79,13 +79,13 @@ func TestFilterTimes(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	f := Filter{Since: noon, Until: noon.Add(time.Second)}
 	for after, want := range map[time.Duration]bool{-1: false, 0: true, time.Second - 1: true, time.Second: false} {
-		if got := f.Selects(&Record{Time: noon.Add(after)}); got != want {
+		if got := f.Selects(&Entry{Time: noon.Add(after)}); got != want {
 			t.Errorf("%v after the beginning: got %v, want %v", after, got, want)
 		}
 	}
 }
 
-// TestPrintable: the line of a record that no gate has written can't control a terminal, and the line
+// TestPrintable: the line of an entry that no gate has written can't control a terminal, and the line
 // of one that a gate has written stays as it is.
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{

@@ -21,7 +21,7 @@ import (
 type followed struct {
 	t    *testing.T
 	path string
-	ids  []string // of the records since the last call of wants; "-" for a line without one
+	ids  []string // of the entries since the last call of wants; "-" for a line without one
 	at   string   // of the last line
 	end  func() error
 }
@@ -34,11 +34,11 @@ func follow(t *testing.T, path string) *followed {
 	go func() {
 		ended <- Follow(ctx, path, func(l *Line) {
 			f.at = filepath.Base(l.At())
-			if l.Record == nil {
+			if l.Entry == nil {
 				f.ids = append(f.ids, "-")
 				return
 			}
-			f.ids = append(f.ids, l.Record.ID)
+			f.ids = append(f.ids, l.Entry.ID)
 		}, func() error { return nil })
 	}()
 	f.end = func() error {
@@ -48,7 +48,7 @@ func follow(t *testing.T, path string) *followed {
 	return f
 }
 
-// wants compares the records that have been read since its last call.
+// wants compares the entries that have been read since its last call.
 func (f *followed) wants(what string, ids ...string) {
 	f.t.Helper()
 	time.Sleep(2 * followInterval) // in the bubble
@@ -59,7 +59,7 @@ func (f *followed) wants(what string, ids ...string) {
 	f.ids = nil
 }
 
-// lineOf returns the line of a record.
+// lineOf returns the line of an entry.
 func lineOf(id string) string {
 	return fmt.Sprintf(`{"time":"2026-01-01T12:00:00Z","id":%q,"method":"GET","origin":"http://a.example"}`+"\n", id)
 }
@@ -167,7 +167,7 @@ func TestFollowProbe(t *testing.T) {
 	})
 }
 
-// TestFollowGate: no record of a gate that rotates its log often is left out or read twice.
+// TestFollowGate: no entry of a gate that rotates its log often is left out or read twice.
 func TestFollowGate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	synctest.Test(t, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestFollowGate(t *testing.T) {
 func TestFollowRotatedMeanwhile(t *testing.T) {
 	f := &followed{t: t, path: filepath.Join(t.TempDir(), "audit.jsonl")}
 	var ids []string
-	r := &follower{path: f.path, buffer: bufio.NewReaderSize(nil, evidence.MaxLine), each: func(l *Line) { ids = append(ids, l.Record.ID) }}
+	r := &follower{path: f.path, buffer: bufio.NewReaderSize(nil, evidence.MaxLine), each: func(l *Line) { ids = append(ids, l.Entry.ID) }}
 	var newest os.FileInfo
 	for i, id := range []string{"1", "2"} {
 		f.add(lineOf(id))

@@ -17,14 +17,14 @@ var (
 	errNotProbed = errors.New("it has not been probed yet")
 )
 
-// health is whether records can be written, and how many could not be. It is safe for
+// health is whether entries can be written, and how many could not be. It is safe for
 // concurrent use.
 type health struct {
 	log      *slog.Logger
-	failing  atomic.Pointer[error] // why records can't be written; nil: they can
+	failing  atomic.Pointer[error] // why entries can't be written; nil: they can
 	writing  atomic.Int64          // when the write in progress began, in Unix nanoseconds; 0: there is none
-	lost     atomic.Int64          // records, since the start
-	untold   atomic.Int64          // lost records that no written record states yet
+	lost     atomic.Int64          // entries, since the start
+	untold   atomic.Int64          // lost entries that no written entry states yet
 	reported loglimit.Minute       // of losses
 }
 
@@ -45,7 +45,7 @@ func (h *health) timed(f func()) {
 	h.writing.Store(0)
 }
 
-// lose counts records that are not written, and reports that once a minute.
+// lose counts entries that are not written, and reports that once a minute.
 func (h *health) lose(n int, err error) {
 	h.failing.Store(&err)
 	h.lost.Add(int64(n))
@@ -59,7 +59,7 @@ func (h *health) report(err error) {
 	h.log.Error("the audit log can't be written; check its disk and permissions, or the reader of its pipe", "error", err, "lost", h.lost.Load())
 }
 
-// works notes that records can be written.
+// works notes that entries can be written.
 func (h *health) works() {
 	if was := h.failing.Swap(nil); was != nil && was != &errNotProbed {
 		h.log.Info("the audit log is written again", "lost", h.lost.Load())

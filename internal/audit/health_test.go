@@ -109,7 +109,7 @@ func TestProbe(t *testing.T) {
 }
 
 // TestProbeOfFile: a probe leaves nothing in a file. If the gate ended during a probe, no
-// record is damaged.
+// entry is damaged.
 func TestProbeOfFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	l := open(t, Options{Config: Config{File: path, Keep: 1}}, nil, nil)
@@ -145,7 +145,7 @@ func TestProbeOfFile(t *testing.T) {
 	}
 }
 
-// idsIn returns the ids of a log's records. Each line must be a record or empty.
+// idsIn returns the ids of a log's entries. Each line must be an entry or empty.
 func idsIn(t *testing.T, file string, stdin *bytes.Buffer) (ids []string) {
 	t.Helper()
 	err := Lines([]string{file}, stdin, func(l *Line) {
@@ -153,7 +153,7 @@ func idsIn(t *testing.T, file string, stdin *bytes.Buffer) (ids []string) {
 			t.Errorf("%s: %v", l.At(), l.Err)
 			return
 		}
-		ids = append(ids, l.Record.ID)
+		ids = append(ids, l.Entry.ID)
 	})
 	if err != nil {
 		t.Fatal(err)

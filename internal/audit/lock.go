@@ -10,7 +10,7 @@ const (
 )
 
 // lock keeps other gates from writing, until unlock. Without it a gate could write between
-// half a record and its removal, or to a file that is being rotated. If the system has no
+// half an entry and its removal, or to a file that is being rotated. If the system has no
 // locks, or the lock is not released in time, the gate writes without one. The lock is on
 // o.f: gofrs/flock would open the path again, which may be another file after a rotation.
 func (o *output) lock() {

@@ -13,7 +13,7 @@ import (
 // maxFile is the size at which a file is rotated, in bytes.
 const maxFile = 100 << 20
 
-// An output is what records are appended to: standard output, a named pipe, or a file that is
+// An output is what entries are appended to: standard output, a named pipe, or a file that is
 // rotated. Several gates may write to one file: each locks it for a write, and opens it again
 // if it has been renamed or removed.
 type output struct {
@@ -139,7 +139,7 @@ func (o *output) removeLast(n int) {
 	o.torn = true
 }
 
-// probeText is as long as nearly all records. Readers of a log skip it as an empty line.
+// probeText is as long as nearly all entries. Readers of a log skip it as an empty line.
 var probeText = append(bytes.Repeat([]byte{' '}, 4<<10-1), '\n')
 
 // probe writes probeText, and removes it from a file.

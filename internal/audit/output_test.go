@@ -66,7 +66,7 @@ func newOutput(path string) *output {
 	return &output{path: path, max: 100, log: slog.New(slog.DiscardHandler)}
 }
 
-// TestRemoveLast removes its own half of a record, and nothing of another gate.
+// TestRemoveLast removes its own half of an entry, and nothing of another gate.
 func TestRemoveLast(t *testing.T) {
 	for behind, want := range map[string]string{"": "a\n", "b\n": "a\nhalb\n"} {
 		path := filepath.Join(t.TempDir(), "audit.jsonl")
@@ -122,7 +122,7 @@ func TestFileReplaced(t *testing.T) {
 	}
 }
 
-// TestRepair: half a record at the end of a file is removed, nothing else is.
+// TestRepair: half an entry at the end of a file is removed, nothing else is.
 func TestRepair(t *testing.T) {
 	const whole = "{\"time\":\"2026-01-01T00:00:00Z\"}\n"
 	for name, test := range map[string]struct{ tail, kept string }{
@@ -170,7 +170,7 @@ func TestHarmless(t *testing.T) {
 	if !strings.Contains(out.String(), `"url":"/\u001b[2J\u009b\u202e\u007f\udb40\udc01é\ufffd\u2028"`) {
 		t.Errorf("got %s", out.String())
 	}
-	r, err := parse(bytes.TrimSpace(recordsIn(out.Bytes())[0]))
+	r, err := parse(bytes.TrimSpace(entriesIn(out.Bytes())[0]))
 	if err != nil || r.URL != "/\x1b[2J\u009b\u202e\u007f\U000e0001é\ufffd\u2028" {
 		t.Errorf("read again: %v, %q", err, r.URL)
 	}

@@ -10,18 +10,18 @@ import (
 	"robotsgate/proxy"
 )
 
-// A countingDisk counts lines of records, and writes of them.
+// A countingDisk counts lines of entries, and writes of them.
 type countingDisk struct{ writes, lines atomic.Int64 }
 
 func (d *countingDisk) Write(b []byte) (int, error) {
-	if n := len(recordsIn(b)); n > 0 {
+	if n := len(entriesIn(b)); n > 0 {
 		d.writes.Add(1)
 		d.lines.Add(int64(n))
 	}
 	return len(b), nil
 }
 
-// TestWriteInterval: under load several records are written together, the others at once, and
+// TestWriteInterval: under load several entries are written together, the others at once, and
 // Close writes the rest.
 func TestWriteInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

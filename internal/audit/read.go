@@ -18,21 +18,21 @@ type Line struct {
 	File   string
 	Number int
 	Text   []byte // without its end
-	Record *Record
-	Err    error // why there is no record
+	Entry  *Entry
+	Err    error // why there is no entry
 	Open   bool  // the file ends in the line, without an end of line
 }
 
 // At returns the file and the number of the line.
 func (l *Line) At() string { return fmt.Sprintf("%s:%d", l.File, l.Number) }
 
-// Half reports whether the line is the first part of a record, the end of which is being written or
+// Half reports whether the line is the first part of an entry, the end of which is being written or
 // has been cut off.
 func (l *Line) Half() bool {
-	return l.Record == nil && l.Open && l.Err != errLong && isPartOfRecord(l.Text)
+	return l.Entry == nil && l.Open && l.Err != errLong && isPartOfEntry(l.Text)
 }
 
-// Printable returns the line of a record so that it can be printed on a terminal. A line that a gate
+// Printable returns the line of an entry so that it can be printed on a terminal. A line that a gate
 // has written stays as it is.
 func (l *Line) Printable() []byte {
 	text := bytes.ToValidUTF8(bytes.TrimSpace(l.Text), []byte("\uFFFD"))
@@ -77,13 +77,13 @@ func ParseLine(file string, text evidence.Text) *Line {
 	}
 	l := &Line{File: file, Number: text.Number, Text: text.Text, Open: text.Open, Err: errLong}
 	if !text.Long {
-		l.Record, l.Err = parse(text.Text)
+		l.Entry, l.Err = parse(text.Text)
 	}
 	return l
 }
 
-func parse(text []byte) (*Record, error) {
-	var r Record
+func parse(text []byte) (*Entry, error) {
+	var r Entry
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, errors.New("not a JSON object of this kind")
 	}

@@ -8,7 +8,7 @@ import (
 	"robotsgate/internal/evidence"
 )
 
-// repair looks at the end of a file that has been opened. The first part of a record, as a
+// repair looks at the end of a file that has been opened. The first part of an entry, as a
 // power cut leaves it, is removed.
 func (o *output) repair() {
 	tail := make([]byte, min(o.size, evidence.MaxLine))
@@ -18,7 +18,7 @@ func (o *output) repair() {
 	switch {
 	case err == nil && len(tail) == 0:
 	// Without the lock another gate may be writing the rest.
-	case err == nil && len(tail) < evidence.MaxLine && isPartOfRecord(tail) && !o.lockless:
+	case err == nil && len(tail) < evidence.MaxLine && isPartOfEntry(tail) && !o.lockless:
 		o.log.Warn("the audit log ended in the middle of a record, as after a power cut; that half is removed", "file", o.path, "bytes", len(tail))
 		o.removeLast(len(tail))
 	case err == nil && len(tail) < evidence.MaxLine && len(line) < len(tail) && json.Valid(line) && !o.lockless:
@@ -29,9 +29,9 @@ func (o *output) repair() {
 	}
 }
 
-// isPartOfRecord reports whether text is the beginning of one line. A file system may have
+// isPartOfEntry reports whether text is the beginning of one line. A file system may have
 // filled the rest with zeros.
-func isPartOfRecord(text []byte) bool {
+func isPartOfEntry(text []byte) bool {
 	text = bytes.TrimRight(text, "\x00")
 	begins := func(begin string) bool { n := min(len(text), len(begin)); return string(text[:n]) == begin[:n] }
 	if !begins(`{"time":"`) && !begins(`{"checkpoint":"`) {

@@ -33,8 +33,8 @@ type Suggestions struct {
 	Unusable int // their method or URL can't be in an override
 	TooMany  int // of more hosts than maxSuggested
 
-	selected int     // all records
-	refused  *Record // the first that a decision has refused
+	selected int    // all entries
+	refused  *Entry // the first that a decision has refused
 
 	seen map[clientHost]map[string]*methodSet // by pattern of paths; "": all
 }
@@ -58,8 +58,8 @@ type methodSet struct {
 	covers  []policy.Override // one, for the paths of the pattern
 }
 
-// Record takes the next record.
-func (s *Suggestions) Record(r *Record) {
+// Entry takes the next entry.
+func (s *Suggestions) Entry(r *Entry) {
 	denied := r.Decision == "deny" && !r.Reported()
 	if s.selected++; denied && s.refused == nil {
 		s.refused = new(*r)
@@ -101,7 +101,7 @@ func (s *Suggestions) Record(r *Record) {
 }
 
 // scopeOf returns what an override for a request names, if there can be one.
-func scopeOf(r *Record) (of clientHost, target canonical.Target, ok bool) {
+func scopeOf(r *Entry) (of clientHost, target canonical.Target, ok bool) {
 	target, err := canonical.ParseURL(r.Origin + r.Path)
 	if err != nil || target.Origin() != r.Origin || r.Path != "" && (target.Path != r.Path || !nameable(r.Method)) ||
 		r.Crawler == "" || len(r.Crawler) > maxCrawler {
@@ -254,7 +254,7 @@ func merged(all []SuggestedOverride, list func(*SuggestedOverride) *[]string) (o
 
 // A Permission is an override that allows one refused request and no other.
 type Permission struct {
-	Record *Record
+	Entry *Entry
 	SuggestedOverride
 }
 

@@ -16,7 +16,7 @@ type Count struct {
 	Reported int `json:"reported"` // would be denied, but report mode let them through
 }
 
-func (c *Count) add(r *Record) {
+func (c *Count) add(r *Entry) {
 	c.Requests++
 	switch {
 	case r.denied():
@@ -57,8 +57,8 @@ type Summary struct {
 	Undecided int   `json:"undecided"` // no decision was made, nor was the request refused
 	Errors    int   `json:"errors"`    // with an error, and with or without a decision
 	Bytes     int64 `json:"bytes"`     // of responses
-	Lost      int   `json:"lost"`      // records that could not be written at the time, as other records say
-	NoRecord  int   `json:"invalid"`   // lines that are no records
+	Lost      int   `json:"lost"`      // entries that could not be written at the time, as other entries say
+	NoEntry   int   `json:"invalid"`   // lines that are no entries
 
 	Gates    Tally `json:"-"`
 	Reasons  Tally `json:"-"`
@@ -82,7 +82,7 @@ const (
 	maxName  = 500 // bytes
 )
 
-func (t *Tally) add(name string, r *Record) {
+func (t *Tally) add(name string, r *Entry) {
 	if t.counts == nil {
 		t.counts = map[string]*Count{}
 	}
@@ -120,9 +120,9 @@ func (t *Tally) Top(n int) []Named {
 
 // Line takes the next line.
 func (s *Summary) Line(l *Line) {
-	r := l.Record
+	r := l.Entry
 	if r == nil {
-		s.NoRecord++
+		s.NoEntry++
 		return
 	}
 	s.Include(r.Time)
@@ -163,7 +163,7 @@ type Stated struct {
 	Origins int `json:"origins"` // for some URL of which it was in force
 }
 
-func (p *Preferences) add(r *Record) {
+func (p *Preferences) add(r *Entry) {
 	if len(r.Usage) == 0 {
 		return
 	}

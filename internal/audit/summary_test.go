@@ -14,7 +14,7 @@ import (
 // TestSummaryRefused: each request counts once, and as denied if the gate has refused it.
 func TestSummaryRefused(t *testing.T) {
 	var s Summary
-	for _, r := range []Record{
+	for _, r := range []Entry{
 		{Decision: "allow", Reason: policy.NoMatch},
 		{Decision: "allow", Reason: policy.NoMatch, Refused: proxy.ByLimit}, // no memory was left for the response
 		{Decision: "deny", Reason: policy.ByRule},
@@ -23,7 +23,7 @@ func TestSummaryRefused(t *testing.T) {
 		{Refused: proxy.ByLogin},
 		{Error: "no such host"},
 	} {
-		s.Line(&Line{Record: &r})
+		s.Line(&Line{Entry: &r})
 	}
 	if want := (Count{Requests: 7, Allowed: 1, Denied: 4, Reported: 1}); s.Count != want || s.Undecided != 1 {
 		t.Errorf("got %+v and %d undecided, want %+v and 1", s.Count, s.Undecided, want)
@@ -42,7 +42,7 @@ func TestSummaryRefused(t *testing.T) {
 // TestTallyLongNames: a name takes a bounded amount of memory.
 func TestTallyLongNames(t *testing.T) {
 	var s Summary
-	s.Line(&Line{Record: &Record{Origin: "http://a.example", Rule: "Disallow: /" + strings.Repeat("ü", 1<<20), Line: 1}})
+	s.Line(&Line{Entry: &Entry{Origin: "http://a.example", Rule: "Disallow: /" + strings.Repeat("ü", 1<<20), Line: 1}})
 	if name := s.Rules.Top(1)[0].Name; len(name) > maxName+len("…") || !strings.HasSuffix(name, "ü…") {
 		t.Errorf("got a name of %d bytes", len(name))
 	}
@@ -53,13 +53,13 @@ func TestTallyLongNames(t *testing.T) {
 func TestPreferences(t *testing.T) {
 	var s Summary
 	preference := func(use, value string) usage.Detail { return usage.Detail{Use: use, Value: value} }
-	for _, r := range []Record{
+	for _, r := range []Entry{
 		{Origin: "http://a", Decision: "allow", Usage: []usage.Detail{preference("train-ai", "n"), preference("train-ai", "y"), preference("search", "y")}},
 		{Origin: "http://a", Decision: "deny", Reason: policy.ByUsage, Usage: []usage.Detail{preference("train-ai", "n")}},
 		{Origin: "http://b", Decision: "allow", Usage: []usage.Detail{preference("train-ai", "y"), preference("train-ai", "n"), preference("tdm", "maybe")}},
 		{Origin: "http://c", Decision: "allow"},
 	} {
-		s.Line(&Line{Record: &r})
+		s.Line(&Line{Entry: &r})
 	}
 	want := []Stated{
 		{Named{"train-ai=n", Count{Requests: 3, Allowed: 2, Denied: 1}}, 2},
@@ -69,7 +69,7 @@ func TestPreferences(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	for i := range 2 * maxNames {
-		s.Line(&Line{Record: &Record{Origin: fmt.Sprint("http://", i), Usage: []usage.Detail{preference("tdm", "n")}}})
+		s.Line(&Line{Entry: &Entry{Origin: fmt.Sprint("http://", i), Usage: []usage.Detail{preference("tdm", "n")}}})
 	}
 	if len(s.Preferences.seen) != maxNames || !s.Preferences.Estimated {
 		t.Errorf("%d pairs are kept, want %d and an estimate", len(s.Preferences.seen), maxNames)

@@ -13,8 +13,8 @@ import (
 	"robotsgate/internal/loglimit"
 )
 
-// Under load records are written together: locking the file, and checking that it has not
-// been renamed, takes longer than writing a record.
+// Under load entries are written together: locking the file, and checking that it has not
+// been renamed, takes longer than writing an entry.
 const (
 	// promptWrites is how many writes in a second are not delayed.
 	promptWrites = 20
@@ -28,7 +28,7 @@ const probeInterval = time.Second
 // checkpointInterval is the least time between two checkpoints.
 const checkpointInterval = time.Second
 
-// A writer makes the lines of the transparency log of a queue's records and writes them, in a goroutine of its own.
+// A writer makes the lines of the transparency log of a queue's entries and writes them, in a goroutine of its own.
 type writer struct {
 	log      *slog.Logger
 	health   *health
@@ -41,7 +41,7 @@ type writer struct {
 	settle   func()          // see Options
 	signed   time.Time       // when a checkpoint was tried last
 	covered  time.Time       // when a checkpoint was written last; zero: not since the start
-	size     int64           // records that the last checkpoint covers
+	size     int64           // entries that the last checkpoint covers
 	reported loglimit.Minute // of failures to keep a checkpoint
 	probed   chan struct{}   // closed after the first probe
 	done     chan struct{}   // closed when all lines are written
@@ -51,7 +51,7 @@ type writer struct {
 type Status struct {
 	Name       string                   `json:"log"`
 	Key        string                   `json:"key"`                 // its verifier key
-	Size       int64                    `json:"size"`                // records that the checkpoint covers
+	Size       int64                    `json:"size"`                // entries that the checkpoint covers
 	Checkpoint time.Time                `json:"checkpoint,omitzero"` // when it was written; zero: not since the start
 	Broken     string                   `json:"broken,omitempty"`    // why the log could not be continued at the start
 	Witnesses  []evidence.WitnessStatus `json:"witnesses,omitempty"`
@@ -127,7 +127,7 @@ func (w *writer) flush() {
 	w.health.works()
 }
 
-// append writes the lines of records. It returns the number of lines that are not written.
+// append writes the lines of entries. It returns the number of lines that are not written.
 func (w *writer) append(lines []byte) (lost int, err error) {
 	const added = 50 // bytes, about
 	n := bytes.Count(lines, []byte{'\n'})
@@ -143,7 +143,7 @@ func (w *writer) append(lines []byte) (lost int, err error) {
 	}
 	index, stated := w.lines.Size(), untold
 	for line := range bytes.Lines(lines) {
-		text = evidence.AppendRecord(text, line, stated, index)
+		text = evidence.AppendEntry(text, line, stated, index)
 		index, stated = index+1, 0
 	}
 	written, err := w.out.write(text)
@@ -177,7 +177,7 @@ func (w *writer) begin(n int) error {
 // once a minute.
 func (w *writer) checkpoint(first, end bool) error {
 	w.signed = time.Now()
-	w.out.sync() // before the checkpoint is kept, so that it covers no record that a power cut can take away
+	w.out.sync() // before the checkpoint is kept, so that it covers no entry that a power cut can take away
 	line, err := w.lines.Checkpoint(first, end)
 	if err != nil {
 		if w.reported.Add() > 0 {
@@ -201,7 +201,7 @@ func (w *writer) publish() {
 	})
 }
 
-// cover writes a checkpoint, if there are records without one.
+// cover writes a checkpoint, if there are entries without one.
 func (w *writer) cover() {
 	if w.lines.Covered() && w.lines.Resumed() == 0 {
 		return
@@ -212,7 +212,7 @@ func (w *writer) cover() {
 	}
 }
 
-// probe finds out whether records can be written.
+// probe finds out whether entries can be written.
 func (w *writer) probe() {
 	defer w.out.unlock()
 	err := w.out.prepare(len(probeText))

@@ -15,10 +15,10 @@ import (
 	"robotsgate/internal/console"
 )
 
-// lastShown is the number of past records that --follow begins with.
+// lastShown is the number of past entries that --follow begins with.
 const lastShown = 10
 
-// Follow prints the records that the filter selects, as they are written, until the process receives
+// Follow prints the entries that the filter selects, as they are written, until the process receives
 // SIGINT or SIGTERM.
 func Follow(ctx context.Context, s console.Streams, a Options) error {
 	s, out, _ := buffered(s)
@@ -30,7 +30,7 @@ func Follow(ctx context.Context, s console.Streams, a Options) error {
 	context.AfterFunc(ctx, stop) // a second signal ends the process, even if nothing reads its output
 	w := &watcher{
 		s: s, filter: a.Filter, out: out, begun: !a.Filter.Since.IsZero(),
-		printer: recordPrinter{out: out, json: a.JSON, story: a.Filter.ID != ""},
+		printer: entryPrinter{out: out, json: a.JSON, story: a.Filter.ID != ""},
 	}
 	err := audit.Follow(ctx, a.File[0], w.line, w.pause)
 	if errors.Is(err, errNotLog) {
@@ -39,26 +39,26 @@ func Follow(ctx context.Context, s console.Streams, a Options) error {
 	return cmp.Or(err, out.Flush())
 }
 
-// A watcher prints the records of a log that is followed.
+// A watcher prints the entries of a log that is followed.
 type watcher struct {
 	s       console.Streams
 	filter  *audit.Filter
 	out     *bufio.Writer
-	printer recordPrinter
+	printer entryPrinter
 
-	begun   bool         // the records from now on are printed
+	begun   bool         // the entries from now on are printed
 	last    []audit.Line // the last ones before
-	isLog   bool         // there has been a record
+	isLog   bool         // there has been an entry
 	invalid invalidLines
 	err     error
 }
 
 func (w *watcher) line(l *audit.Line) {
-	w.isLog = w.isLog || l.Record != nil
+	w.isLog = w.isLog || l.Entry != nil
 	switch {
-	case l.Record == nil:
+	case l.Entry == nil:
 		w.invalid.add(l)
-	case !w.filter.Selects(l.Record):
+	case !w.filter.Selects(l.Entry):
 	case w.begun:
 		w.print(l)
 	default:

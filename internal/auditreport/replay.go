@@ -13,22 +13,22 @@ import (
 	"robotsgate/internal/replay"
 )
 
-// A replayReport decides records again, from the evidence that is kept.
+// A replayReport decides entries again, from the evidence that is kept.
 type replayReport struct {
 	replayer *replay.Replayer
-	archive  datadir.Archive
+	archive  gate.Archive
 	s        console.Streams
 	dir      string // data_dir
 	gate     string // that data_dir is of; empty: not known
 	config   string // the file of -c
-	filtered bool   // options select records
+	filtered bool   // options select entries
 	quiet    bool
 
 	counts      map[replay.Outcome]int
-	foreign     int // records of other gates without their evidence
+	foreign     int // entries of other gates without their evidence
 	examples    map[replay.Outcome]string
 	differences []string // for JSON
-	noRecord    int
+	noEntry     int
 }
 
 func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayReport, error) {
@@ -49,16 +49,16 @@ func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayRep
 }
 
 func (a *replayReport) Line(l *audit.Line) {
-	if l.Record == nil {
-		a.noRecord++
+	if l.Entry == nil {
+		a.noEntry++
 		return
 	}
-	o, why := a.replayer.Replay(l.Record)
+	o, why := a.replayer.Replay(l.Entry)
 	a.counts[o]++
-	if g := l.Record.Gate; o.Gone() && g != "" && a.gate != "" && g != a.gate {
+	if g := l.Entry.Gate; o.Gone() && g != "" && a.gate != "" && g != a.gate {
 		a.foreign++
 	}
-	text := escape.Printable(fmt.Sprintf("%s: %s: %s", l.At(), l.Record.ID, why))
+	text := escape.Printable(fmt.Sprintf("%s: %s: %s", l.At(), l.Entry.ID, why))
 	switch {
 	case o == replay.Different && a.quiet:
 		const most = 10_000
@@ -76,7 +76,7 @@ func (a *replayReport) Line(l *audit.Line) {
 type replayResult struct {
 	Counts      map[string]int `json:"counts"` // by outcome
 	Differences []string       `json:"differences"`
-	Invalid     int            `json:"invalid"` // lines without a record
+	Invalid     int            `json:"invalid"` // lines without an entry
 	Gone        int            `json:"-"`
 	Changed     int            `json:"-"`
 	Examples    []string       `json:"-"` // of evidence that is gone or changed
@@ -84,7 +84,7 @@ type replayResult struct {
 
 func (a *replayReport) result() (string, any, bool) {
 	a.archive.Close()
-	r := replayResult{Counts: map[string]int{}, Differences: a.differences, Invalid: a.noRecord}
+	r := replayResult{Counts: map[string]int{}, Differences: a.differences, Invalid: a.noEntry}
 	for _, o := range replay.Outcomes {
 		n := a.counts[o]
 		r.Counts[strings.ReplaceAll(string(o), " ", "_")] = n
@@ -113,7 +113,7 @@ func (a *replayReport) result() (string, any, bool) {
 	return "replay", r, a.counts[replay.Different] > 0 || r.Changed > 0
 }
 
-// needed says what a replay needs that could not check any record.
+// needed says what a replay needs that could not check any entry.
 func (a *replayReport) needed() string {
 	switch {
 	case a.counts[replay.NoConfiguration]+a.counts[replay.NoSnapshot]+a.counts[replay.NotInForce] == 0:

@@ -1,5 +1,5 @@
 // Package auditreport prints what audit logs say: [Print] a summary, a replay, a verification or overrides, [List] and
-// [Follow] their records.
+// [Follow] their entries.
 package auditreport
 
 import (
@@ -26,7 +26,7 @@ import (
 // Options are those of the command.
 type Options struct {
 	Filter   *audit.Filter
-	Filtered bool // options select records
+	Filtered bool // options select entries
 
 	Replay     bool
 	Verify     bool
@@ -99,14 +99,14 @@ func Print(s console.Streams, c *gate.Config, a Options) error {
 	return nil
 }
 
-// errNotLog says that a file has lines, but no record. For --verify that is a fault of the log.
+// errNotLog says that a file has lines, but no entry. For --verify that is a fault of the log.
 var errNotLog = errors.New("not an audit log: no line is a record of a request")
 
-// lines calls each for every line of the files that has a record which the filter selects, or none. A verifier gets
+// lines calls each for every line of the files that has an entry which the filter selects, or none. A verifier gets
 // all lines. Done counts them.
 func (a *Options) lines(s console.Streams, first report, done *console.Progress, each func(*audit.Line)) error {
 	v, verifies := first.(*verifyReport)
-	logs := map[string]bool{} // by file with lines: it has a record
+	logs := map[string]bool{} // by file with lines: it has an entry
 	err := audit.Texts(a.File, s.In, func(file string, text evidence.Text) {
 		done.Lines.Add(1)
 		if verifies {
@@ -119,8 +119,8 @@ func (a *Options) lines(s console.Streams, first report, done *console.Progress,
 		if l == nil {
 			return
 		}
-		logs[file] = logs[file] || l.Record != nil || l.Half()
-		if l.Record != nil && !a.Filter.Selects(l.Record) {
+		logs[file] = logs[file] || l.Entry != nil || l.Half()
+		if l.Entry != nil && !a.Filter.Selects(l.Entry) {
 			return
 		}
 		each(l)

@@ -37,14 +37,14 @@ func (a *Options) suggestReport(c *gate.Config, s console.Streams) *suggestRepor
 
 func (t *suggestReport) Line(l *audit.Line) {
 	t.invalid.add(l)
-	if l.Record != nil {
-		t.Record(l.Record)
+	if l.Entry != nil {
+		t.Entry(l.Entry)
 	}
 }
 
 // A permission is the result for one refused request.
 type permission struct {
-	recordText
+	entryText
 	audit.SuggestedOverride
 }
 
@@ -57,7 +57,7 @@ type suggestion struct {
 func (t *suggestReport) result() (string, any, bool) {
 	t.invalid.warn(t.s)
 	if p := t.Permission(); p != nil {
-		return "permission", permission{recordText{Record: p.Record}, p.SuggestedOverride}, false
+		return "permission", permission{entryText{Entry: p.Entry}, p.SuggestedOverride}, false
 	}
 	all := t.Overrides()
 	if len(all) == 0 {

@@ -19,13 +19,13 @@ import (
 	"robotsgate/policy/canonical"
 )
 
-// suggested returns what the options of audit make of records, and the overrides in it, read as a part
+// suggested returns what the options of audit make of entries, and the overrides in it, read as a part
 // of a configuration with these crawlers.
-func suggested(t *testing.T, a Options, records []audit.Record, crawlers ...string) (text string, overrides []policy.Override) {
+func suggested(t *testing.T, a Options, entries []audit.Entry, crawlers ...string) (text string, overrides []policy.Override) {
 	t.Helper()
 	var lines bytes.Buffer
-	for i := range records {
-		r := &records[i]
+	for i := range entries {
+		r := &entries[i]
 		r.Time, r.ID = time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC), fmt.Sprint("ID", i)
 		if err := console.JSON(&lines, r); err != nil {
 			t.Fatal(err)
@@ -82,11 +82,11 @@ func permits(t *testing.T, overrides []policy.Override, crawler, method, url str
 	return "deny"
 }
 
-// sent returns the record of an allowed request of the default crawler.
-func sent(method, url string) audit.Record {
+// sent returns the entry of an allowed request of the default crawler.
+func sent(method, url string) audit.Entry {
 	scheme, rest, _ := strings.Cut(url, "://")
 	host, path, _ := strings.Cut(rest, "/")
-	return audit.Record{Crawler: "default", Method: method, Origin: scheme + "://" + host, Path: "/" + path, Decision: "allow", Reason: policy.NoMatch}
+	return audit.Entry{Crawler: "default", Method: method, Origin: scheme + "://" + host, Path: "/" + path, Decision: "allow", Reason: policy.NoMatch}
 }
 
 func TestSuggestOverrides(t *testing.T) {
@@ -102,12 +102,12 @@ func TestSuggestOverrides(t *testing.T) {
 	guarded.Decision, guarded.Reason, guarded.Refused = "", "", "guard"
 	tunnel := sent("CONNECT", "https://tunnel.example/")
 	tunnel.Path, tunnel.Tunnel = "", true
-	records := []audit.Record{
+	entries := []audit.Entry{
 		sent("GET", "https://a.example/docs/x?y=1"), sent("GET", "https://b.example:8443/"), sent("HEAD", "http://c.example/x"),
 		sent("GET", "https://api.example/v1/x"), sent("POST", "https://api.example/v1/x"), sent("GET", "https://[2001:db8::1]/x"),
 		reported, byRule, refused, allowed, guarded, tunnel, sent("GET", "https://tunnel.example/x"), sent("get", "https://odd.example/x"),
 	}
-	text, overrides := suggested(t, Options{}, records)
+	text, overrides := suggested(t, Options{}, entries)
 	want := `# These overrides permit again what the gate has sent: 10 requests, 2026-01-02 03:04:00 to 2026-01-02 03:04:12 UTC.
 # Read them before you use them: every host that a client has asked for is here. Put them into the
 # configuration, behind the overrides that it has, but before one that denies all.
@@ -154,7 +154,7 @@ overrides:
 		}
 	}
 	// Whoever selects refused requests wants to permit some of them.
-	if _, overrides := suggested(t, Options{Filter: &audit.Filter{Denied: true}, Filtered: true}, records); permits(t, overrides, "default", "GET", "https://refused.example/x") != "robots" {
+	if _, overrides := suggested(t, Options{Filter: &audit.Filter{Denied: true}, Filtered: true}, entries); permits(t, overrides, "default", "GET", "https://refused.example/x") != "robots" {
 		t.Error("--denied does not include what an override has refused")
 	}
 }
@@ -165,7 +165,7 @@ func TestSuggestPermission(t *testing.T) {
 	for _, url := range []string{"https://shop.example/private/x", "https://shop.example:8443/a*b$?q=*&r=$1", "https://[2001:db8::1]/x?"} {
 		r := sent("GET", url)
 		r.Decision, r.Reason, r.Rule, r.Line = "deny", policy.ByRule, "Disallow: /", 2
-		text, overrides := suggested(t, Options{}, []audit.Record{r})
+		text, overrides := suggested(t, Options{}, []audit.Entry{r})
 		if len(overrides) != 0 || !strings.Contains(text, "robots.txt line 2: Disallow: /") {
 			t.Errorf("%s: got %d overrides in\n%s", url, len(overrides), text)
 		}
@@ -187,29 +187,29 @@ func TestSuggestPermission(t *testing.T) {
 	// No override allows this path in all its readings.
 	unclear := sent("GET", "https://a.example/public/..;/private/x")
 	unclear.Decision, unclear.Reason = "deny", policy.ByRule
-	if text, _ := suggested(t, Options{}, []audit.Record{unclear}); strings.Contains(text, "action: allow") {
+	if text, _ := suggested(t, Options{}, []audit.Entry{unclear}); strings.Contains(text, "action: allow") {
 		t.Errorf("got\n%s", text)
 	}
 }
 
 func TestSuggestPaths(t *testing.T) {
-	var records []audit.Record
+	var entries []audit.Entry
 	for _, path := range []string{"", "robots.txt", "docs/a/b", "docs/c", "find?q=1", "a*b", "price$", "docs//x", "public;v=1/x"} {
-		records = append(records, sent("GET", "https://a.example/"+path))
+		entries = append(entries, sent("GET", "https://a.example/"+path))
 	}
-	records = append(records, sent("POST", "https://a.example/api/x"))
+	entries = append(entries, sent("POST", "https://a.example/api/x"))
 	unclear := sent("GET", "https://a.example/public/..;/private/x") // no pattern covers all that it may mean
 	for i := range 30 {
-		records = append(records, sent("GET", fmt.Sprintf("https://many.example/%d/x", i)))
+		entries = append(entries, sent("GET", fmt.Sprintf("https://many.example/%d/x", i)))
 	}
-	text, overrides := suggested(t, Options{Paths: 1}, append(records, unclear))
+	text, overrides := suggested(t, Options{Paths: 1}, append(entries, unclear))
 	for _, line := range []string{`  paths: ["/api/"]`, `  - "/$"`, `  - "/docs/"`, `  - "/find?"`, `  - "/a%2Ab$"`, `  - "/price%24$"`, "# 1 list of paths would be too long: all paths are permitted there.",
 		"# Left out: 1 request with a method or URL that overrides can't name."} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("%s is missing in\n%s", line, text)
 		}
 	}
-	for _, r := range records {
+	for _, r := range entries {
 		if got := permits(t, overrides, "default", r.Method, r.Origin+r.Path); got != "robots" {
 			t.Errorf("%s %s%s, which was sent: %s", r.Method, r.Origin, r.Path, got)
 		}
@@ -230,7 +230,7 @@ func TestSuggestCrawlers(t *testing.T) {
 	one.Crawler, two.Crawler, both.Crawler = `co"der`, "news ${X}", `co"der`
 	again := both
 	again.Crawler = "news ${X}"
-	text, overrides := suggested(t, Options{}, []audit.Record{one, two, both, again}, `co"der`, "news ${X}")
+	text, overrides := suggested(t, Options{}, []audit.Entry{one, two, both, again}, `co"der`, "news ${X}")
 	if strings.Count(text, "crawlers: ") != 3 || !strings.Contains(text, `["co\"der", "news $${X}"]`) {
 		t.Errorf("got\n%s", text)
 	}
@@ -241,13 +241,13 @@ func TestSuggestCrawlers(t *testing.T) {
 			t.Errorf("%s, %s: %s, want %s", c.crawler, c.host, got, c.want)
 		}
 	}
-	// With the configuration, records of crawlers that it does not have are left out.
+	// With the configuration, entries of crawlers that it does not have are left out.
 	file := filepath.Join(t.TempDir(), "gate.yaml")
 	if err := os.WriteFile(file, []byte("unknown_clients: refuse\ncrawlers: [{name: \"co\\\"der\"}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	gone := sent("GET", "https://gone.example/")
-	text, _ = suggested(t, Options{Config: file}, []audit.Record{one, two, gone}, `co"der`)
+	text, _ = suggested(t, Options{Config: file}, []audit.Entry{one, two, gone}, `co"der`)
 	if !strings.Contains(text, "# Left out: 2 requests of crawlers that the configuration does not have.") || !strings.Contains(text, `  crawlers: ["co\"der"]`) {
 		t.Errorf("got\n%s", text)
 	}
@@ -256,15 +256,15 @@ func TestSuggestCrawlers(t *testing.T) {
 // TestSuggestBounds: more hosts than can be listed are left out, and nothing is permitted if nothing
 // was seen.
 func TestSuggestBounds(t *testing.T) {
-	var records []audit.Record
+	var entries []audit.Entry
 	for i := range 1100 {
-		records = append(records, sent("GET", fmt.Sprintf("https://h%d.example/", i)))
+		entries = append(entries, sent("GET", fmt.Sprintf("https://h%d.example/", i)))
 	}
-	text, overrides := suggested(t, Options{}, records)
+	text, overrides := suggested(t, Options{}, entries)
 	if !strings.Contains(text, "# Left out: 100 requests to more hosts than can be listed.") || permits(t, overrides, "default", "GET", "https://h1099.example/") != "deny" {
 		t.Errorf("got\n%s", text[:min(len(text), 1000)])
 	}
-	_, overrides = suggested(t, Options{}, []audit.Record{sent("get", "https://odd.example/")})
+	_, overrides = suggested(t, Options{}, []audit.Entry{sent("get", "https://odd.example/")})
 	if len(overrides) != 1 || overrides[0].Action != policy.Deny {
 		t.Errorf("nothing was seen, and the overrides are %+v", overrides)
 	}
@@ -290,7 +290,7 @@ func FuzzSuggestOverrides(f *testing.F) {
 		r.Crawler = crawler
 		var s audit.Suggestions
 		s.Depth = int(depth % 4)
-		s.Record(&r)
+		s.Entry(&r)
 		var out bytes.Buffer
 		if err := printReport(&out, "overrides", suggestion{&s, s.Overrides()}); err != nil {
 			t.Fatal(err)

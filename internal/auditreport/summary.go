@@ -8,7 +8,7 @@ import (
 	"robotsgate/internal/console"
 )
 
-// A sumReport summarises the records.
+// A sumReport summarises the entries.
 type sumReport struct {
 	*audit.Summary
 	top     int
@@ -21,12 +21,12 @@ func (t *sumReport) Line(l *audit.Line) {
 	t.invalid.add(l)
 }
 
-// invalidLines has a warning for each of the first lines that are no records.
+// invalidLines has a warning for each of the first lines that are no entries.
 type invalidLines []string
 
 func (i *invalidLines) add(l *audit.Line) {
 	const most = 20
-	if l.Record == nil && len(*i) < most {
+	if l.Entry == nil && len(*i) < most {
 		*i = append(*i, fmt.Sprintf("%s: %v", l.At(), l.Err))
 	}
 }

@@ -58,14 +58,14 @@ type verifyResult struct {
 	Logs    []evidence.Report `json:"logs"`
 	Lost    int64             `json:"lost"`
 	Notes   []string          `json:"notes"`
-	Records int               `json:"records"`
+	Entries int               `json:"records"`
 	Said    []string          `json:"said"` // the first faults
 }
 
 func (v *verifyReport) result() (string, any, bool) {
 	v.End()
 	return "verify", verifyResult{
-		Faults: v.Faulty, Logs: append([]evidence.Report{}, v.Logs...), Lost: v.Lost, Records: v.Records, // in JSON [] in place of null
+		Faults: v.Faulty, Logs: append([]evidence.Report{}, v.Logs...), Lost: v.Lost, Entries: v.Entries, // in JSON [] in place of null
 		Said: append([]string{}, v.Faults...), Notes: append([]string{}, v.Notes...),
 	}, v.Faulty > 0
 }

@@ -46,13 +46,13 @@ func fillStore(b *testing.B, dir string, n int, origin func(n int) string) {
 	}
 	const batch = 5000
 	for from := 0; from < n; from += batch {
-		records := map[string]snapshot.Record{}
+		sets := map[string]snapshot.Set{}
 		for i := from; i < min(from+batch, n); i++ {
 			body := fmt.Sprintf("# %d\n%s", i, robotsTxt(50))
 			s := &snapshot.Snapshot{URL: origin(i) + "/robots.txt", Status: 200, Fetched: time.Now(), SHA256: snapshot.Digest(body), Lifetime: -1}
-			records[origin(i)] = snapshot.Record{Good: s, Last: s, Body: []byte(body)}
+			sets[origin(i)] = snapshot.Set{Good: s, Last: s, Body: []byte(body)}
 		}
-		if err := d.Save(b.Context(), records); err != nil {
+		if err := d.Save(b.Context(), sets); err != nil {
 			b.Fatal(err)
 		}
 	}

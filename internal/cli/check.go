@@ -138,7 +138,7 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(can
 			}
 			d := rules.Judge(200, body, t, crawler.Obeys(c.Agent))
 			reserved.Judge(&d, t, crawler, rules.Readings)
-			d.URL, d.Crawler, d.Enforced, d.Left = c.Robots, crawler, crawler.Mode != policy.Report, left
+			d.RobotsURL, d.Crawler, d.Enforced, d.Left = c.Robots, crawler, crawler.Mode != policy.Report, left
 			return d, nil
 		}, func() {}, nil
 	}

@@ -95,7 +95,7 @@ func (b *EvidenceBundle) report(s console.Streams, m *bundle.Made) error {
 		}
 	}
 	s.Note("configurations in the bundle name other sites and crawlers, and records name clients' addresses. They can't be cut without breaking the proofs: see whom you give it to")
-	_, err := fmt.Fprintf(s.Out, "%s: %s of %s, %d decided again alike\n", b.Output, console.Plural(m.Records, "record"), console.Plural(len(m.Logs), "log"), m.Outcomes[replay.Same])
+	_, err := fmt.Fprintf(s.Out, "%s: %s of %s, %d decided again alike\n", b.Output, console.Plural(m.Entries, "record"), console.Plural(len(m.Logs), "log"), m.Outcomes[replay.Same])
 	return err
 }
 

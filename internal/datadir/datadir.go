@@ -12,9 +12,7 @@ import (
 	"robotsgate/internal/configurations"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/store"
 	"robotsgate/policy"
-	"robotsgate/policy/snapshot"
 )
 
 // Signer returns the signer of the audit log of a configuration.
@@ -53,19 +51,13 @@ func Checkpoints(c *gate.Config) (all []evidence.Known, err error) {
 // ErrNoSnapshots says that a data_dir has none.
 var ErrNoSnapshots = errors.New("no snapshots")
 
-// An Archive reads the snapshots. It has to be closed.
-type Archive interface {
-	snapshot.Archive
-	Close() error
-}
-
 // Snapshots opens the snapshots in the data_dir of a configuration. An error says what to do about the file of -c, which
 // may be empty.
-func Snapshots(c *gate.Config, file string) (archive Archive, dir string, err error) {
+func Snapshots(c *gate.Config, file string) (archive gate.Archive, dir string, err error) {
 	if dir, err = gate.DataDir(c); err != nil {
 		return nil, "", err
 	}
-	reader, err := store.Read(dir, c.Robots.Keep)
+	reader, err := gate.ReadSnapshots(c, dir)
 	switch {
 	case err == nil:
 		return reader, dir, nil
@@ -81,7 +73,7 @@ func Snapshots(c *gate.Config, file string) (archive Archive, dir string, err er
 
 // Evidence is the evidence in a data_dir.
 type Evidence struct {
-	Archive
+	gate.Archive
 	Dir string
 }
 

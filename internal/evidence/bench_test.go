@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// record is the line of a record, as long as most are, without its place in the log.
-const record = `{"time":"2026-11-24T21:21:04.389466131Z","id":"FWF6GROGKWLSEVRIPW7TPYU7UU","crawler":"default","client":"127.0.0.1","method":"GET","origin":"http://www.example.com","path":"/2.txt","decision":"allow","reason":"no-match","group":"*","token":"ExampleBot","decided":"2026-11-24T21:21:04.389480788Z","robots":{"url":"http://www.example.com/robots.txt","state":"fresh","age":0,"judged":"2026-11-24T21:21:04.389516445Z","status":200,"sha256":"efc4db5408347a17597d7618522f084512d5d8d9ff46135129e293e4dee3355a","fetched":"2026-11-24T21:21:04.386969177Z"},"status":200,"bytes":13,"duration":0.000624852,"config":"83d42361cad107751c9e011f2414e7380f70ece3db2ba7ddac15b78edc6edcb3","gate":"gate-a"}` + "\n"
+// entry is the line of an entry, as long as most are, without its place in the log.
+const entry = `{"time":"2026-11-24T21:21:04.389466131Z","id":"FWF6GROGKWLSEVRIPW7TPYU7UU","crawler":"default","client":"127.0.0.1","method":"GET","origin":"http://www.example.com","path":"/2.txt","decision":"allow","reason":"no-match","group":"*","token":"ExampleBot","decided":"2026-11-24T21:21:04.389480788Z","robots":{"url":"http://www.example.com/robots.txt","state":"fresh","age":0,"judged":"2026-11-24T21:21:04.389516445Z","status":200,"sha256":"efc4db5408347a17597d7618522f084512d5d8d9ff46135129e293e4dee3355a","fetched":"2026-11-24T21:21:04.386969177Z"},"status":200,"bytes":13,"duration":0.000624852,"config":"83d42361cad107751c9e011f2414e7380f70ece3db2ba7ddac15b78edc6edcb3","gate":"gate-a"}` + "\n"
 
 func newBenchLog(b *testing.B) *Log {
 	l, err := OpenLog(Options{Name: testLog, Gate: "gate-a", Key: newKey(1), Dir: b.TempDir(), Files: []string{filepath.Join(b.TempDir(), "audit.jsonl")}})
@@ -22,14 +22,14 @@ func newBenchLog(b *testing.B) *Log {
 	return l
 }
 
-// BenchmarkLink is the cost of a record's place in the log: its line with the index, and its leaf in the tree. Nearly all of
+// BenchmarkLink is the cost of an entry's place in the log: its line with the index, and its leaf in the tree. Nearly all of
 // it is SHA-256, which sha256-ns/op measures alone: of the leaf, and of one node above.
 func BenchmarkLink(b *testing.B) {
 	l := newBenchLog(b)
 	var text []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		text = AppendRecord(text[:0], []byte(record), 0, l.Size())
+		text = AppendEntry(text[:0], []byte(entry), 0, l.Size())
 		l.Add(text)
 	}
 	start := time.Now()
@@ -40,12 +40,12 @@ func BenchmarkLink(b *testing.B) {
 	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N), "sha256-ns/op")
 }
 
-// BenchmarkCheckpoint is the cost of a checkpoint of new records. The writer of the log waits for the disk besides:
+// BenchmarkCheckpoint is the cost of a checkpoint of new entries. The writer of the log waits for the disk besides:
 // kept-ns/op is the checkpoint with the two files in data_dir, which are synced.
 func BenchmarkCheckpoint(b *testing.B) {
 	l := newBenchLog(b)
 	for range 1000 {
-		l.Add([]byte(record))
+		l.Add([]byte(entry))
 	}
 	for b.Loop() {
 		if _, err := l.sign(); err != nil {
@@ -55,7 +55,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 	const kept = 20
 	start := time.Now()
 	for range kept {
-		l.Add([]byte(record))
+		l.Add([]byte(entry))
 		if _, err := l.Checkpoint(false, false); err != nil {
 			b.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 	b.ReportMetric(float64(time.Since(start).Nanoseconds())/kept, "kept-ns/op")
 }
 
-// BenchmarkVerify verifies a log of 300 MB, with a checkpoint behind each 1,000 records.
+// BenchmarkVerify verifies a log of 300 MB, with a checkpoint behind each 1,000 entries.
 func BenchmarkVerify(b *testing.B) {
 	l := newBenchLog(b)
 	path := filepath.Join(b.TempDir(), "audit.jsonl")
@@ -83,7 +83,7 @@ func BenchmarkVerify(b *testing.B) {
 		}
 		lines := c.AppendTo(nil)
 		for i := range int64(1000) {
-			lines = AppendRecord(lines, []byte(record), 0, l.Size()+i)
+			lines = AppendEntry(lines, []byte(entry), 0, l.Size()+i)
 		}
 		l.Add(lines[len(c.AppendTo(nil)):])
 		n, _ := w.Write(lines)
@@ -107,8 +107,8 @@ func BenchmarkVerify(b *testing.B) {
 				v.Line(path, line)
 			}
 		}
-		if v.End(); v.Faulty > 0 || int64(v.Records) != l.Size() {
-			b.Fatal(fmt.Sprint(v.Faults, v.Records))
+		if v.End(); v.Faulty > 0 || int64(v.Entries) != l.Size() {
+			b.Fatal(fmt.Sprint(v.Faults, v.Entries))
 		}
 	}
 }

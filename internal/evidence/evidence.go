@@ -1,7 +1,7 @@
 // Package evidence makes the audit log of a gate a transparency log, which anyone can verify with one
 // public key.
 //
-// The records of a log are the leaves of a Merkle tree (RFC 6962, 2.1). Checkpoint lines between them
+// The entries of a log are the leaves of a Merkle tree (RFC 6962, 2.1). Checkpoint lines between them
 // state the size and the root of the tree (c2sp.org/tlog-checkpoint), signed by the gate
 // (c2sp.org/signed-note) and, if they are asked for it, by witnesses (c2sp.org/tlog-cosignature).
 //
@@ -36,7 +36,7 @@ type Line struct {
 	Edge []tlog.Hash `json:"edge,omitzero"`
 	// End says that the gate has ended.
 	End bool `json:"end,omitempty"`
-	// Resumed is how many records of a gate that was killed are covered here first.
+	// Resumed is how many entries of a gate that was killed are covered here first.
 	Resumed int64 `json:"resumed,omitempty"`
 }
 
@@ -63,10 +63,10 @@ func (l *Line) AppendTo(b []byte) []byte {
 	return append(append(b, text...), '\n')
 }
 
-// AppendRecord appends the line of a record, which must end with the gate's id, with its place in the log.
-// Lost is the number of records before it that could not be written. The result, without the end of the
+// AppendEntry appends the line of an entry, which must end with the gate's id, with its place in the log.
+// Lost is the number of entries before it that could not be written. The result, without the end of the
 // line, is a leaf of the tree.
-func AppendRecord(b, line []byte, lost, index int64) []byte {
+func AppendEntry(b, line []byte, lost, index int64) []byte {
 	b = append(b, bytes.TrimSuffix(line, []byte("}\n"))...)
 	if lost > 0 {
 		b = strconv.AppendInt(append(b, `,"lost":`...), lost, 10)
@@ -75,9 +75,9 @@ func AppendRecord(b, line []byte, lost, index int64) []byte {
 	return append(b, "}\n"...)
 }
 
-// parseRecord returns what AppendRecord has added to a record, and the id of its gate. It takes only lines of
+// parseEntry returns what AppendEntry has added to an entry, and the id of its gate. It takes only lines of
 // this form: JSON would permit others, which no gate writes, and parsing it takes ten times as long.
-func parseRecord(text []byte) (gate string, lost, index int64, ok bool) {
+func parseEntry(text []byte) (gate string, lost, index int64, ok bool) {
 	text, ok = bytes.CutSuffix(text, []byte("}"))
 	if !ok || !bytes.HasPrefix(text, []byte(`{"time":"`)) {
 		return "", 0, 0, false

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// MaxLine bounds a line that is read, in bytes. It is several times as long as the longest record.
+// MaxLine bounds a line that is read, in bytes. It is several times as long as the longest entry.
 const MaxLine = 1 << 20
 
 // A Text is a line of a file. It is valid until the next one.

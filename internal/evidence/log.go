@@ -41,7 +41,7 @@ type Log struct {
 	note    string    // the last checkpoint; empty: there is none yet
 	covered int64     // size of the tree that it is for
 	kept    []byte    // the state that is kept with it
-	resumed int64     // records that the next checkpoint covers first, of a gate that was killed
+	resumed int64     // entries that the next checkpoint covers first, of a gate that was killed
 	broken  string    // why the log could not be continued; empty: it was, or is the first
 	ended   time.Time // when the checkpoint was added to EndedFile
 
@@ -79,7 +79,7 @@ func (l *Log) Name() string { return l.signer.Name() }
 // Broken says why an earlier log could not be continued. It is empty if it was, or if there is none.
 func (l *Log) Broken() string { return l.broken }
 
-// Add adds the lines of records to the log. [AppendRecord] has made them.
+// Add adds the lines of entries to the log. [AppendEntry] has made them.
 func (l *Log) Add(lines []byte) {
 	for line := range bytes.Lines(lines) {
 		leaf := tlog.RecordHash(bytes.TrimSuffix(line, []byte("\n")))
@@ -90,16 +90,16 @@ func (l *Log) Add(lines []byte) {
 	}
 }
 
-// Size returns the number of records in the log.
+// Size returns the number of entries in the log.
 func (l *Log) Size() int64 { return l.tree.Size }
 
-// Covered reports whether a checkpoint covers all records.
+// Covered reports whether a checkpoint covers all entries.
 func (l *Log) Covered() bool { return l.note != "" && l.covered == l.tree.Size }
 
-// Resumed returns how many records of a gate that was killed the next checkpoint line covers first.
+// Resumed returns how many entries of a gate that was killed the next checkpoint line covers first.
 func (l *Log) Resumed() int64 { return l.resumed }
 
-// Checkpoint returns the line of a checkpoint that covers all records. The checkpoint is kept before: whatever has
+// Checkpoint returns the line of a checkpoint that covers all entries. The checkpoint is kept before: whatever has
 // been published is known after a restart, so that no second tree gets the name of the log. First says that the
 // line is the first of the log in a file, end that the gate ends.
 func (l *Log) Checkpoint(first, end bool) ([]byte, error) {
@@ -114,7 +114,7 @@ func (l *Log) Checkpoint(first, end bool) ([]byte, error) {
 	return line.AppendTo(nil), nil
 }
 
-// cover signs and keeps a checkpoint, unless the last one covers all records.
+// cover signs and keeps a checkpoint, unless the last one covers all entries.
 func (l *Log) cover(end bool) error {
 	if l.Covered() {
 		if end && l.o.Ends {
@@ -138,7 +138,7 @@ func (l *Log) cover(end bool) error {
 	return nil
 }
 
-// sign returns a checkpoint of all records.
+// sign returns a checkpoint of all entries.
 func (l *Log) sign() (text string, err error) {
 	c := torchwood.Checkpoint{Origin: l.Name(), Tree: tlog.Tree{N: l.tree.Size, Hash: l.tree.Root()}}
 	signed, err := note.Sign(&note.Note{Text: c.String()}, l.signer)

@@ -84,8 +84,8 @@ func (g *gate) checkpoint(end bool) {
 	g.fresh = false
 }
 
-// records writes n records, without a checkpoint behind them.
-func (g *gate) records(n int) {
+// entries writes n entries, without a checkpoint behind them.
+func (g *gate) entries(n int) {
 	g.t.Helper()
 	if g.fresh {
 		g.checkpoint(false)
@@ -93,7 +93,7 @@ func (g *gate) records(n int) {
 	for range n {
 		g.id++
 		line := fmt.Sprintf("{\"time\":%q,\"id\":\"%d\",\"duration\":0.001,\"gate\":%q}\n", time.Now().UTC().Format(time.RFC3339Nano), g.id, g.o.Gate)
-		text := AppendRecord(nil, []byte(line), 0, g.log.Size())
+		text := AppendEntry(nil, []byte(line), 0, g.log.Size())
 		g.write(text)
 		g.log.Add(text)
 		time.Sleep(10 * time.Millisecond)
@@ -137,8 +137,8 @@ func read(t *testing.T, path string) string {
 	return text.String()
 }
 
-// TestVerify changes the lines of a log of two files: 0 and 1 have 3 records each, with a checkpoint behind the
-// second and the third record of a file.
+// TestVerify changes the lines of a log of two files: 0 and 1 have 3 entries each, with a checkpoint behind the
+// second and the third entry of a file.
 func TestVerify(t *testing.T) {
 	var files []string
 	dir := t.TempDir()
@@ -146,9 +146,9 @@ func TestVerify(t *testing.T) {
 		g := start(t, dir)
 		for i := range 2 {
 			g.path, g.fresh = filepath.Join(dir, fmt.Sprint(i)), true
-			g.records(2)
+			g.entries(2)
 			g.checkpoint(false)
-			g.records(1)
+			g.entries(1)
 			g.checkpoint(i == 1)
 			files = append(files, read(t, g.path))
 		}
@@ -228,7 +228,7 @@ func TestKnown(t *testing.T) {
 				g.id = 100
 			}
 			for range 3 {
-				g.records(1)
+				g.entries(1)
 				g.checkpoint(false)
 				notes = append(notes, read(t, filepath.Join(dir, CheckpointFile)))
 			}
@@ -286,7 +286,7 @@ func TestResume(t *testing.T) {
 	nothing := func(*testing.T, string) {}
 	for _, test := range []struct {
 		name   string
-		killed int // records behind the last checkpoint
+		killed int // entries behind the last checkpoint
 		before func(t *testing.T, dir string)
 		change func(o *Options)
 		want   string // suffix of the name
@@ -326,9 +326,9 @@ func TestResume(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				g := start(t, dir)
-				g.records(4)
+				g.entries(4)
 				g.checkpoint(false)
-				g.records(test.killed)
+				g.entries(test.killed)
 				test.before(t, dir)
 				if test.change != nil {
 					test.change(&g.o)
@@ -344,7 +344,7 @@ func TestResume(t *testing.T) {
 				if text, _ := os.ReadFile(g.path); len(text) > 0 && text[len(text)-1] != '\n' {
 					g.write([]byte("\n")) // as package audit does
 				}
-				g.records(1)
+				g.entries(1)
 				g.checkpoint(true)
 				if test.want != "" || strings.HasPrefix(test.name, "both") {
 					return
@@ -354,8 +354,8 @@ func TestResume(t *testing.T) {
 					texts = append(texts, read(t, g.o.Files[1]))
 				}
 				v := verified(t, VerifyOptions{Known: []Known{{Note: read(t, filepath.Join(dir, CheckpointFile)), Where: "data_dir"}}}, texts...)
-				if v.Faulty > 0 || len(v.Notes) > 0 || v.Records != 5+test.killed {
-					t.Errorf("%d records, faults %q, notes %q", v.Records, v.Faults, v.Notes)
+				if v.Faulty > 0 || len(v.Notes) > 0 || v.Entries != 5+test.killed {
+					t.Errorf("%d records, faults %q, notes %q", v.Entries, v.Faults, v.Notes)
 				}
 				if resumed := strings.Contains(texts[0], fmt.Sprintf(`"resumed":%d}`, test.killed)); resumed != (test.killed > 0) {
 					t.Errorf("resumed is stated: %t", resumed)
@@ -366,11 +366,11 @@ func TestResume(t *testing.T) {
 }
 
 // TestResumeOld: with files of data_dir that are older than the log, as after a restore, the log goes on behind its last
-// record. A log that was given up is not continued, although the old checkpoint fits it.
+// entry. A log that was given up is not continued, although the old checkpoint fits it.
 func TestResumeOld(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		lost  bool   // the records behind the old checkpoint are, before a gate starts with the newer one
+		lost  bool   // the entries behind the old checkpoint are, before a gate starts with the newer one
 		old   string // the file that is restored alone; empty: both are
 		where string // of the lines of the second log; empty: in the file of the first
 		want  string
@@ -388,14 +388,14 @@ func TestResumeOld(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				g := start(t, dir)
-				g.records(2)
+				g.entries(2)
 				g.checkpoint(false)
 				old := map[string]string{}
 				for _, name := range []string{CheckpointFile, edgeFile} {
 					old[name] = read(t, filepath.Join(dir, name))
 				}
 				short := read(t, g.path)
-				g.records(1)
+				g.entries(1)
 				g.checkpoint(false)
 				if test.lost {
 					if err := os.WriteFile(g.path, []byte(short), 0o600); err != nil {
@@ -406,7 +406,7 @@ func TestResumeOld(t *testing.T) {
 						g.o.Files = append([]string{g.path}, g.o.Files...)
 					}
 					g.open()
-					g.records(1)
+					g.entries(1)
 					g.checkpoint(false)
 				}
 				for name, text := range old {
@@ -425,22 +425,22 @@ func TestResumeOld(t *testing.T) {
 	}
 }
 
-// TestResumeStream: on a stream the log goes on behind the last checkpoint. Records behind it that a killed gate has
+// TestResumeStream: on a stream the log goes on behind the last checkpoint. Entries behind it that a killed gate has
 // written are noted, unless they are too many.
 func TestResumeStream(t *testing.T) {
 	for killed, faults := range map[int]int{0: 0, 3: 0, 150: 1} {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			g := start(t, dir)
-			g.records(2)
+			g.entries(2)
 			g.checkpoint(false)
-			g.records(killed)
+			g.entries(killed)
 			g.o.Files = nil
 			g.open()
 			if g.log.Name() != testLog || g.log.Size() != 2 || g.log.Broken() != "" {
 				t.Fatalf("log %s of %d records, broken %q", g.log.Name(), g.log.Size(), g.log.Broken())
 			}
-			g.records(2)
+			g.entries(2)
 			g.checkpoint(true)
 		})
 		v := verified(t, VerifyOptions{}, read(t, filepath.Join(dir, "audit.jsonl")))
@@ -458,9 +458,9 @@ func TestEnded(t *testing.T) {
 			g := start(t, dir)
 			g.o.Ends, g.o.Gate = true, id
 			g.open()
-			g.records(2)
+			g.entries(2)
 			g.checkpoint(false)
-			g.records(1)
+			g.entries(1)
 			g.checkpoint(true)
 		}
 	})

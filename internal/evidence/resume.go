@@ -13,8 +13,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// resume finds the tree of the log again: from the checkpoint that is kept, and from the records behind it. If
-// records that the checkpoint covers are missing, it begins a log with another name: there must never be two
+// resume finds the tree of the log again: from the checkpoint that is kept, and from the entries behind it. If
+// entries that the checkpoint covers are missing, it begins a log with another name: there must never be two
 // trees of one name.
 func (l *Log) resume() error {
 	text, states, err := loadState(l.o.Dir)
@@ -110,7 +110,7 @@ type resumption struct {
 	latest  int         // the highest suffix that is known
 	tree    *Tree       // nil: not found
 	name    string      // of its log
-	tail    []tlog.Hash // the records behind the checkpoint that is kept
+	tail    []tlog.Hash // the entries behind the checkpoint that is kept
 	resumed int64
 	broken  string // why it is not found, if there is a reason
 }
@@ -151,7 +151,7 @@ func (r *resumption) file(path string) (found bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if _, _, _, whole := parseRecord(line.Text); line.Open && !whole {
+		if _, _, _, whole := parseEntry(line.Text); line.Open && !whole {
 			break // half a line is removed before the next one is written; a whole one gets its end
 		}
 		v.Line(path, line)
@@ -172,7 +172,7 @@ func (r *resumption) file(path string) (found bool, err error) {
 		r.broken = path + " is of a log with another key, or of another gate with this name"
 	case r.kept != nil && p.tree.Size < r.kept.N:
 		r.broken = fmt.Sprintf("%s ends with record %d, and a checkpoint covers %d: records were removed, or it is another file", path, p.tree.Size-1, r.kept.N)
-	case suffix(r.base, p.log.name) < r.latest: // it has lost records, which an old checkpoint can't tell
+	case suffix(r.base, p.log.name) < r.latest: // it has lost entries, which an old checkpoint can't tell
 		r.broken = fmt.Sprintf("log %s has ended: another with a higher number after its name has begun since, and the checkpoint in data_dir is older", p.log.name)
 	case p.broken != "":
 		r.broken = p.broken

@@ -21,9 +21,9 @@ type VerifyOptions struct {
 	Gate string
 	// Strict makes notes faults.
 	Strict bool
-	// Leaf, if it is set, is called for each record of a log: with its index and hash, in the order of the lines.
+	// Leaf, if it is set, is called for each entry of a log: with its index and hash, in the order of the lines.
 	Leaf func(log string, index int64, hash tlog.Hash)
-	// Node, if it is set, is called for each complete subtree of several records, and for those of edges. Its index is
+	// Node, if it is set, is called for each complete subtree of several entries, and for those of edges. Its index is
 	// that of [tlog.StoredHashIndex].
 	Node func(log string, index int64, hash tlog.Hash)
 }
@@ -36,11 +36,11 @@ type Known struct {
 	Time  time.Time // of an ended log: when it was signed
 }
 
-// A Verifier checks that the records of logs are complete, in their order and unchanged. Line takes all lines, the
+// A Verifier checks that the entries of logs are complete, in their order and unchanged. Line takes all lines, the
 // files in any order; then End completes the result.
 type Verifier struct {
-	Records int
-	Lost    int64    // records that could not be written at the time, as other records say
+	Entries int
+	Lost    int64    // entries that could not be written at the time, as other entries say
 	Faults  []string // the first of each kind, and then others
 	Faulty  int      // number of faults
 	Notes   []string // what could not be checked, or deserves a look
@@ -52,7 +52,7 @@ type Verifier struct {
 	current map[string]*piece // by gate, in the file that is read
 	file    string
 	kinds   map[string]bool // of faults, by their formats
-	old     int             // records in the form of earlier versions
+	old     int             // entries in the form of earlier versions
 	oldAt   place
 }
 
@@ -60,10 +60,10 @@ type Verifier struct {
 type Report struct {
 	Name        string       `json:"log"`
 	Key         string       `json:"key"`
-	Records     int64        `json:"records"`
+	Entries     int64        `json:"records"`
 	First       int64        `json:"first"` // index
-	Last        int64        `json:"last"`  // index; less than First: there is no record
-	Size        int64        `json:"size"`  // records that the newest checkpoint covers
+	Last        int64        `json:"last"`  // index; less than First: there is no entry
+	Size        int64        `json:"size"`  // entries that the newest checkpoint covers
 	Signed      time.Time    `json:"signed,omitzero"`
 	Cosigned    []Cosigned   `json:"cosigned,omitempty"`
 	Checkpoints []Checkpoint `json:"-"` // for each number of cosignatures the newest, ascending
@@ -115,22 +115,22 @@ type piece struct {
 	root    tlog.Hash // at the start
 	tree    *Tree
 	node    func(index int64, hash tlog.Hash) // VerifyOptions.Node, if that is set
-	next    int64                             // index of the next record
+	next    int64                             // index of the next entry
 	broken  string                            // why the tree is not known any more; empty: it is
 	ended   bool
 	covered int64    // by the last checkpoint
-	tail    interval // times of the records behind it
+	tail    interval // times of the entries behind it
 	groups  []group
 	last    time.Time
 }
 
-// A group is the records between two checkpoints.
+// A group is the entries between two checkpoints.
 type group struct {
 	size   int64 // the second of them
 	oldest time.Time
 }
 
-// An interval is the times of some records, as they were written.
+// An interval is the times of some entries, as they were written.
 type interval struct{ oldest, newest time.Time }
 
 func (i *interval) add(t time.Time) {
@@ -204,11 +204,11 @@ func (v *Verifier) Line(file string, line Text) {
 		}
 		return
 	}
-	gate, lost, index, ok := parseRecord(text)
+	gate, lost, index, ok := parseEntry(text)
 	switch {
 	case ok && v.o.Gate != "" && v.o.Gate != gate:
 	case ok:
-		v.record(gate, lost, index, at, text)
+		v.entry(gate, lost, index, at, text)
 	case line.Open && bytes.HasPrefix(text, []byte("{")):
 		v.note("%s: half a line: it is being written, or a sudden end has cut it off", at)
 	case isOldForm(text):
@@ -220,12 +220,12 @@ func (v *Verifier) Line(file string, line Text) {
 	}
 }
 
-// isOldForm reports whether a line may be a record of a version before the transparency log.
+// isOldForm reports whether a line may be an entry of a version before the transparency log.
 func isOldForm(text []byte) bool {
 	return bytes.HasPrefix(text, []byte(`{"time":"`)) && bytes.Contains(text, []byte(`,"chain":"`)) && bytes.Contains(text, []byte(`,"hash":"`))
 }
 
-func (v *Verifier) record(gate string, lost, index int64, at place, text []byte) {
+func (v *Verifier) entry(gate string, lost, index int64, at place, text []byte) {
 	p, known := v.current[gate]
 	if known && p == nil {
 		return // of a log without a key
@@ -234,7 +234,7 @@ func (v *Verifier) record(gate string, lost, index int64, at place, text []byte)
 		v.fault("%s: record %d of gate %s: no checkpoint line with an edge stands before it in this file: the beginning of the file is missing, or the record has been added", at, index, gate)
 		return
 	}
-	v.Records++
+	v.Entries++
 	v.Lost += lost
 	if p.ended {
 		v.fault("%s: record %d of log %s: the log has ended before it: the record has been added", at, index, p.log.name)
@@ -242,7 +242,7 @@ func (v *Verifier) record(gate string, lost, index int64, at place, text []byte)
 	switch {
 	case index == p.next:
 	case index > p.next:
-		p.broken = v.fault("%s: %s missing before record %d of log %s", at, records(p.next, index-1), index, p.log.name)
+		p.broken = v.fault("%s: %s missing before record %d of log %s", at, entries(p.next, index-1), index, p.log.name)
 	default:
 		p.broken = v.fault("%s: record %d of log %s, where record %d is expected: it is there twice, has been added, or is not in its place", at, index, p.log.name, p.next)
 		return
@@ -270,7 +270,7 @@ func (p *piece) want() {
 	}
 }
 
-// writtenAt returns about when a record was written, by its time and duration.
+// writtenAt returns about when an entry was written, by its time and duration.
 func writtenAt(text []byte) time.Time {
 	value, _, _ := bytes.Cut(text[len(`{"time":"`):], []byte(`"`))
 	at, err := time.Parse(time.RFC3339Nano, string(value))
@@ -290,8 +290,8 @@ func writtenAt(text []byte) time.Time {
 	return at.Add(time.Duration(min(max(seconds, 0), 1e9) * float64(time.Second)))
 }
 
-// records names records, with their verb.
-func records(from, to int64) string {
+// entries names entries, with their verb.
+func entries(from, to int64) string {
 	if from == to {
 		return fmt.Sprintf("record %d is", from)
 	}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// checkpoint checks a checkpoint line, and the records that it covers.
+// checkpoint checks a checkpoint line, and the entries that it covers.
 func (v *Verifier) checkpoint(l *Line, at place) {
 	name := Origin(l.Checkpoint)
 	c, n, err := v.o.Keys.Open([]byte(l.Checkpoint))
@@ -102,7 +102,7 @@ func (v *Verifier) begin(log *logLines, before *piece, c torchwood.Checkpoint, l
 	return p
 }
 
-// cutTail leaves out the records of a piece that no checkpoint covers, and behind which the log goes on with a lower
+// cutTail leaves out the entries of a piece that no checkpoint covers, and behind which the log goes on with a lower
 // index: those of a gate that was killed while it wrote to a stream.
 func (v *Verifier) cutTail(p *piece, to int64, at place) {
 	why := fmt.Sprintf("the log goes on with record %d at %s", to, at)
@@ -114,7 +114,7 @@ func (v *Verifier) cutTail(p *piece, to int64, at place) {
 func (v *Verifier) cover(p *piece, c torchwood.Checkpoint, at place) {
 	switch {
 	case c.N > p.next:
-		p.broken = v.fault("%s: %s missing before this checkpoint of log %s", at, records(p.next, c.N-1), p.log.name)
+		p.broken = v.fault("%s: %s missing before this checkpoint of log %s", at, entries(p.next, c.N-1), p.log.name)
 		p.next = c.N
 	case c.N < p.next:
 		return // a repeat with cosignatures: see sign
@@ -127,7 +127,7 @@ func (v *Verifier) cover(p *piece, c torchwood.Checkpoint, at place) {
 	p.covered, p.tail = c.N, interval{}
 }
 
-// behind names the records behind the last checkpoint.
+// behind names the entries behind the last checkpoint.
 func (p *piece) behind() string {
 	return fmt.Sprintf("records %d to %d (up to %s:%d)", p.covered, p.next-1, p.at.file, p.line)
 }

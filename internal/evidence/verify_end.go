@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// maxTail is the time within which the records behind the last checkpoint were written.
+	// maxTail is the time within which the entries behind the last checkpoint were written.
 	maxTail = time.Second
-	// maxUncosigned is how much older than the last record one may be that a witness has not seen.
+	// maxUncosigned is how much older than the last entry one may be that a witness has not seen.
 	maxUncosigned = time.Minute
 )
 
@@ -52,7 +52,7 @@ func (v *Verifier) join(l *logLines) {
 	for _, p := range l.pieces[1:] {
 		switch {
 		case p.start > last.next:
-			v.fault("%s: %s missing from log %s before this line: a file was not given, or is gone", p.at, records(last.next, p.start-1), l.name)
+			v.fault("%s: %s missing from log %s before this line: a file was not given, or is gone", p.at, entries(last.next, p.start-1), l.name)
 		case p.start == last.next && last.broken == "" && last.tree.Root() != p.root:
 			v.fault("%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", p.at, p.start, l.name, last.behind())
 		case p.start == last.next:
@@ -72,7 +72,7 @@ func (v *Verifier) join(l *logLines) {
 	}
 }
 
-// uncovered reports the records of a piece that no checkpoint covers.
+// uncovered reports the entries of a piece that no checkpoint covers.
 func (v *Verifier) uncovered(p *piece, why string) {
 	if span := p.tail.newest.Sub(p.tail.oldest); span > maxTail {
 		v.fault("%s:%d: no checkpoint covers %s of log %s, and they were written within %v, more than %v: records have been added, or checkpoints removed", p.at.file, p.line, p.behind(), p.log.name, span.Round(time.Millisecond), maxTail)
@@ -81,7 +81,7 @@ func (v *Verifier) uncovered(p *piece, why string) {
 	v.note("%s:%d: no checkpoint covers %s of log %s: %s", p.at.file, p.line, p.behind(), p.log.name, why)
 }
 
-// checkWitnesses checks that each witness has seen all but the last records.
+// checkWitnesses checks that each witness has seen all but the last entries.
 func (v *Verifier) checkWitnesses(l *logLines) {
 	var last time.Time
 	for _, p := range l.pieces {
@@ -138,7 +138,7 @@ func (v *Verifier) compare(k Known) {
 	}
 }
 
-// absent reports a log of which there is no record.
+// absent reports a log of which there is no entry.
 func (v *Verifier) absent(k Known, name string, size int64) {
 	if size == 0 {
 		return
@@ -173,7 +173,7 @@ func (l *logLines) last() *piece {
 func (l *logLines) report(keys *Keys) Report {
 	r := Report{Name: l.name, Key: l.key, First: l.pieces[0].start, Last: l.pieces[0].start - 1, Size: l.newest, Signed: l.signed}
 	for _, p := range l.pieces {
-		r.Records += p.next - p.start
+		r.Entries += p.next - p.start
 		r.Last = max(r.Last, p.next-1)
 	}
 	for i, name := range keys.Witnesses() {
@@ -190,7 +190,7 @@ func (l *logLines) report(keys *Keys) Report {
 // String describes the log in one line.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "log %s: %d records", r.Name, r.Records)
+	fmt.Fprintf(&b, "log %s: %d records", r.Name, r.Entries)
 	if r.Last >= r.First {
 		fmt.Fprintf(&b, ", %d to %d", r.First, r.Last)
 	}

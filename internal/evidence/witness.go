@@ -91,7 +91,7 @@ type Answer struct {
 var errOtherSize = errors.New("it has cosigned another size than this log knows of")
 
 // openWitnesses prepares the witnesses. Before is what was known of them when the log had a size, and tail the
-// records since then.
+// entries since then.
 func (l *Log) openWitnesses(before []witnessState, size int64, tail []tlog.Hash) error {
 	for _, o := range l.o.Witnesses {
 		v, err := torchwood.NewCosignatureVerifier(o.Key)
@@ -116,7 +116,7 @@ func (l *Log) openWitnesses(before []witnessState, size int64, tail []tlog.Hash)
 	return nil
 }
 
-// append adds a record to what the witness has not cosigned.
+// append adds an entry to what the witness has not cosigned.
 func (w *witness) append(leaf tlog.Hash) {
 	w.Cosigned.Since.Append(leaf)
 	for _, g := range w.Asked {

@@ -129,7 +129,7 @@ func TestWitness(t *testing.T) {
 		w := newWitness(t)
 		g := withWitness(t, dir, w)
 		for range 5 {
-			g.records(3)
+			g.entries(3)
 			g.checkpoint(false)
 			g.ask(w, false)
 			time.Sleep(askInterval)
@@ -137,23 +137,23 @@ func TestWitness(t *testing.T) {
 		if s := g.log.Witnesses()[0]; s.Size != 15 || s.Error != "" || s.Name != "witness.example" || w.asked != 5 {
 			t.Errorf("%d questions, %+v", w.asked, s)
 		}
-		g.records(1)
+		g.entries(1)
 		g.checkpoint(false)
-		g.records(2) // killed
+		g.entries(2) // killed
 		g.open()
-		g.records(1)
+		g.entries(1)
 		g.checkpoint(false)
 		g.ask(w, false)
 
 		// Killed between the witness's cosignature and its arrival.
-		g.records(1)
+		g.entries(1)
 		g.checkpoint(false)
 		if !g.log.Ask(&http.Client{Transport: w}, true) {
 			t.Fatal("not asked")
 		}
 		synctest.Wait()
 		g.open()
-		g.records(4)
+		g.entries(4)
 		g.checkpoint(false)
 		g.ask(w, true) // 409: it has cosigned what the gate did not know of
 		g.ask(w, false)
@@ -164,9 +164,9 @@ func TestWitness(t *testing.T) {
 		if v.Faulty > 0 || len(v.Notes) > 0 || len(v.Logs) != 1 || len(v.Logs[0].Cosigned) != 1 || v.Logs[0].Cosigned[0].Size != g.log.Size() || v.Logs[0].Checkpoints[len(v.Logs[0].Checkpoints)-1].Cosigned != 1 {
 			t.Errorf("faults %q, notes %q, logs %+v", v.Faults, v.Notes, v.Logs)
 		}
-		g.records(1)
+		g.entries(1)
 		time.Sleep(2 * maxUncosigned)
-		g.records(1)
+		g.entries(1)
 		g.checkpoint(true)
 		if v := verifyWitnessed(t, dir, w); v.Faulty != 1 || !strings.Contains(v.Faults[0], "witness witness.example has cosigned 24 records, and not those written since") {
 			t.Errorf("faults %q", v.Faults)
@@ -197,7 +197,7 @@ func TestWitnessAgain(t *testing.T) {
 			w.answer = lost
 			for range 3 * maxAsked {
 				g.ask(w, true)
-				g.records(1)
+				g.entries(1)
 				g.checkpoint(false)
 			}
 			w.answer = nil
@@ -208,7 +208,7 @@ func TestWitnessAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWitness(t)
 				g := withWitness(t, dir, w)
-				g.records(1)
+				g.entries(1)
 				g.checkpoint(false)
 				test.do(g, w)
 				if g.fresh {
@@ -225,7 +225,7 @@ func TestWitnessAgain(t *testing.T) {
 	}
 }
 
-// TestSeveralWitnesses: the answers of witnesses arrive while records have no checkpoint yet, and the gate is killed. What
+// TestSeveralWitnesses: the answers of witnesses arrive while entries have no checkpoint yet, and the gate is killed. What
 // is kept still fits the last checkpoint.
 func TestSeveralWitnesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestSeveralWitnesses(t *testing.T) {
 		g := withWitness(t, t.TempDir(), w)
 		g.o.Witnesses = append(g.o.Witnesses, Witness{URL: "https://other.example/log/", Key: g.o.Witnesses[0].Key})
 		g.open()
-		g.records(1)
+		g.entries(1)
 		g.checkpoint(false)
 		both := roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == "other.example" {
@@ -246,7 +246,7 @@ func TestSeveralWitnesses(t *testing.T) {
 			t.Fatal("not asked")
 		}
 		for range g.o.Witnesses {
-			g.records(1)
+			g.entries(1)
 			g.log.Answered(<-g.log.Answers())
 		}
 		g.o.Files = nil
@@ -292,7 +292,7 @@ func TestBadWitness(t *testing.T) {
 				w := newWitness(t)
 				g := withWitness(t, dir, w)
 				w.answer = test.answer
-				g.records(1)
+				g.entries(1)
 				g.checkpoint(false)
 				g.ask(w, false)
 				if got := g.log.Witnesses()[0].Error; !strings.Contains(got, test.want) || got == "" {

@@ -187,7 +187,7 @@ func (c *checker) permissions(ctx context.Context) Finding {
 		run  func(context.Context) error
 	}{
 		{"save", func(ctx context.Context) error {
-			saved, err := s.save(ctx, name, 0, value{record: c.sealer.seal(name, kindRecord, []byte(id))}, scratchTime)
+			saved, err := s.save(ctx, name, 0, value{sealed: c.sealer.seal(name, kindSet, []byte(id))}, scratchTime)
 			return cmp.Or(err, missing(saved))
 		}},
 		{"load", func(ctx context.Context) error {
@@ -195,7 +195,7 @@ func (c *checker) permissions(ctx context.Context) Finding {
 			if err != nil {
 				return err
 			}
-			text, _, err := c.sealer.open(name, kindRecord, got.record)
+			text, _, err := c.sealer.open(name, kindSet, got.sealed)
 			return cmp.Or(err, missing(string(text) == id))
 		}},
 		{"acquire", func(ctx context.Context) (err error) {

@@ -23,7 +23,7 @@ import (
 // Options are what a gate needs to join a fleet.
 type Options struct {
 	Key   []byte         // at least MinKey bytes
-	Local snapshot.Store // this gate's own records
+	Local snapshot.Store // this gate's own sets
 	Log   *slog.Logger
 
 	Gate    string // this gate's id
@@ -160,7 +160,7 @@ func (f *Fleet) connect(o Options, dial func(context.Context) (server, error)) {
 	}
 }
 
-// Start announces the gate, makes the resolver read records again that other gates have refreshed, and tells
+// Start announces the gate, makes the resolver read sets again that other gates have refreshed, and tells
 // the others of the recent starts of requests whenever the store is back.
 func (f *Fleet) Start(snapshots *snapshot.Resolver, recent func() []pace.Reservation) {
 	f.recent = recent

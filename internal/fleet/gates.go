@@ -27,7 +27,7 @@ const (
 	maxField = 64 // of an announcement
 
 	// firstNotice is the position before all notices. A gate that has connected late has to know which
-	// records were refreshed since it started.
+	// sets were refreshed since it started.
 	firstNotice = "0-0"
 )
 
@@ -123,7 +123,7 @@ func (f *Fleet) gateOf(id string, value []byte) (Gate, time.Time, error) {
 	return Gate{ID: id, Version: a.Version, Config: a.Config, Started: a.Started.UTC()}, at, nil
 }
 
-// notify tells all gates that the record of a key has to be read again. It returns what is left to be
+// notify tells all gates that the set of a key has to be read again. It returns what is left to be
 // done.
 func (f *Fleet) notify(ctx context.Context, key string) remainder {
 	err := f.link.call(ctx, func(ctx context.Context, server server) error {

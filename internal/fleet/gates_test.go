@@ -155,7 +155,7 @@ func TestDiffer(t *testing.T) {
 	})
 }
 
-// TestNoticeLost: the other gates learn of a refresh even if the store is lost between the record and
+// TestNoticeLost: the other gates learn of a refresh even if the store is lost between the set and
 // its notice.
 func TestNoticeLost(t *testing.T) {
 	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
@@ -189,8 +189,8 @@ func TestRefreshUnknown(t *testing.T) {
 				s.set(f)
 				w.changes("User-agent: *\nAllow: /\n")
 				gates[1].refresh(t, "a.example")
-				if rec, ok := gates[1].engine.Snapshots().Known(t.Context(), snapshot.Scope{Origin: "https://a.example", Crawlers: true}); ok {
-					t.Errorf("without an answer, the gate knows %+v", rec)
+				if set, ok := gates[1].engine.Snapshots().Known(t.Context(), snapshot.Scope{Origin: "https://a.example", Crawlers: true}); ok {
+					t.Errorf("without an answer, the gate knows %+v", set)
 				}
 				if f != (faults{}) {
 					time.Sleep(time.Second) // fake clock
@@ -207,7 +207,7 @@ func TestRefreshUnknown(t *testing.T) {
 }
 
 // TestRefreshMissed: a gate that was away for longer than notices are kept learns of a refresh when it needs the
-// record.
+// set.
 func TestRefreshMissed(t *testing.T) {
 	inFleetWith(t, slow, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		for _, g := range gates {
@@ -268,12 +268,12 @@ func TestBusy(t *testing.T) {
 	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		gates[0].decide(t, "a.example", "bot")
 		time.Sleep(time.Second) // fake clock
-		rec, _ := gates[0].own.Load(t.Context(), "https://a.example")
+		set, _ := gates[0].own.Load(t.Context(), "https://a.example")
 		s.flush()
 		for range maxCalls {
 			gates[0].link.slots <- struct{}{}
 		}
-		if err := gates[0].Save(t.Context(), map[string]snapshot.Record{"https://a.example": rec}); err != nil {
+		if err := gates[0].Save(t.Context(), map[string]snapshot.Set{"https://a.example": set}); err != nil {
 			t.Fatal(err)
 		}
 		for range maxCalls {
@@ -294,7 +294,7 @@ func TestPutBack(t *testing.T) {
 		time.Sleep(time.Second) // fake clock
 		name := gates[0].sealer.name("https://a.example")
 		got, err := s.load(t.Context(), name, true)
-		if err != nil || got.record == nil {
+		if err != nil || got.sealed == nil {
 			t.Fatal(got, err)
 		}
 		notice := gates[0].sealer.seal(kindNotice, kindNotice, []byte("https://a.example"))
@@ -303,8 +303,8 @@ func TestPutBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := gates[1].Status().Rejected
-		if rec, ok := gates[1].Load(t.Context(), "https://a.example"); ok {
-			t.Errorf("got %+v", rec)
+		if set, ok := gates[1].Load(t.Context(), "https://a.example"); ok {
+			t.Errorf("got %+v", set)
 		}
 		if err := s.notify(t.Context(), notice); err != nil {
 			t.Fatal(err)

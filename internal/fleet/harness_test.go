@@ -28,24 +28,24 @@ var testKey = bytes.Repeat([]byte("k"), MinKey)
 
 // A localStore is a gate's own store, in memory. It survives the gate.
 type localStore struct {
-	mu      sync.Mutex
-	records map[string]snapshot.Record
+	mu   sync.Mutex
+	sets map[string]snapshot.Set
 }
 
-func newLocalStore() *localStore { return &localStore{records: map[string]snapshot.Record{}} }
+func newLocalStore() *localStore { return &localStore{sets: map[string]snapshot.Set{}} }
 
-func (l *localStore) Load(_ context.Context, key string) (snapshot.Record, bool) {
+func (l *localStore) Load(_ context.Context, key string) (snapshot.Set, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	rec, ok := l.records[key]
-	return rec, ok
+	set, ok := l.sets[key]
+	return set, ok
 }
 
-func (l *localStore) Save(_ context.Context, records map[string]snapshot.Record) error {
+func (l *localStore) Save(_ context.Context, sets map[string]snapshot.Set) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	maps.Copy(l.records, records)
-	maps.DeleteFunc(l.records, func(_ string, rec snapshot.Record) bool { return rec.Empty() })
+	maps.Copy(l.sets, sets)
+	maps.DeleteFunc(l.sets, func(_ string, set snapshot.Set) bool { return set.Empty() })
 	return nil
 }
 

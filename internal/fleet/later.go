@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// maxUnshared bounds the records that are shared when the store is back.
+// maxUnshared bounds the sets that are shared when the store is back.
 const maxUnshared = 20_000
 
-// An unshared record has to be shared later.
+// An unshared set has to be shared later.
 type unshared struct {
 	left      remainder
-	refreshed time.Time // as in the record, which the own store does not keep if there is no answer in it
+	refreshed time.Time // as in the set, which the own store does not keep if there is no answer in it
 }
 
-// A remainder is what is left to be done to share a record.
+// A remainder is what is left to be done to share a set.
 type remainder int
 
 const (
 	nothing   remainder = iota
-	theRecord           // it could not be saved
+	theSet              // it could not be saved
 	theNotice           // it could, but the other gates have not been told
 )
 
-// shareLater notes that a record has to be shared when the store is back.
+// shareLater notes that a set has to be shared when the store is back.
 func (f *Fleet) shareLater(key string, u unshared) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,11 +63,11 @@ func (f *Fleet) catchUp() {
 		for _, key := range append(copies, others...) {
 			u := all[key]
 			if !failed {
-				rec, _ := f.local.Load(f.ctx, key)
-				if rec.Empty() {
-					rec.Refreshed = u.refreshed
+				set, _ := f.local.Load(f.ctx, key)
+				if set.Empty() {
+					set.Refreshed = u.refreshed
 				}
-				u.left = f.share(f.ctx, key, rec, u.left)
+				u.left = f.share(f.ctx, key, set, u.left)
 			}
 			if u.left != nothing {
 				f.shareLater(key, u)

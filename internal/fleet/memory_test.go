@@ -163,7 +163,7 @@ func (m *memoryServer) load(ctx context.Context, name string, withBody bool) (go
 		if !withBody {
 			got.body = nil
 		}
-		got.record, got.body = bytes.Clone(got.record), bytes.Clone(got.body)
+		got.sealed, got.body = bytes.Clone(got.sealed), bytes.Clone(got.body)
 		return nil
 	})
 	return got, err
@@ -178,7 +178,7 @@ func (m *memoryServer) save(ctx context.Context, name string, version int64, v v
 		if old.version != version {
 			return nil
 		}
-		s := &memorySnapshot{stored{value{bytes.Clone(v.record), bytes.Clone(v.body)}, m.next(old.version, now), 0}, now.Add(ttl)}
+		s := &memorySnapshot{stored{value{bytes.Clone(v.sealed), bytes.Clone(v.body)}, m.next(old.version, now), 0}, now.Add(ttl)}
 		if v.body == nil && version != 0 {
 			s.body = old.body
 		}

@@ -70,15 +70,15 @@ func (c *paceClock) loadPauses(origin, name string) (s stored, all []storedPause
 		}
 		// Only a write replaces the value.
 		c.reject("pauses of "+origin, err)
-		if _, err = server.save(ctx, name, 0, value{record: c.sealer.seal(name, kindPauses, nil)}, time.Minute); err == nil {
+		if _, err = server.save(ctx, name, 0, value{sealed: c.sealer.seal(name, kindPauses, nil)}, time.Minute); err == nil {
 			s, err = server.load(ctx, name, false)
 		}
 		return err
 	})
-	if err != nil || s.record == nil {
+	if err != nil || s.sealed == nil {
 		return s, nil, err
 	}
-	if all, err = c.unsealPauses(name, s.record); err != nil {
+	if all, err = c.unsealPauses(name, s.sealed); err != nil {
 		c.reject("pauses of "+origin, err)
 	}
 	return s, slices.DeleteFunc(all, func(p storedPause) bool { return micro(p.Ends) <= s.now }), nil
@@ -95,15 +95,15 @@ func (c *paceClock) savePauses(name string, s stored, all []storedPause) (saved 
 		ends = max(ends, micro(p.Ends))
 	}
 	err = c.call(context.Background(), func(ctx context.Context, server server) (err error) {
-		saved, err = server.save(ctx, name, s.version, value{record: c.sealer.seal(name, kindPauses, text)}, min(ends-s.now, longestPause))
+		saved, err = server.save(ctx, name, s.version, value{sealed: c.sealer.seal(name, kindPauses, text)}, min(ends-s.now, longestPause))
 		return err
 	})
 	return saved, err
 }
 
 // unsealPauses returns the pauses in a stored value.
-func (c *paceClock) unsealPauses(name string, record []byte) ([]storedPause, error) {
-	text, _, err := c.sealer.open(name, kindPauses, record)
+func (c *paceClock) unsealPauses(name string, sealed []byte) ([]storedPause, error) {
+	text, _, err := c.sealer.open(name, kindPauses, sealed)
 	if err != nil {
 		return nil, err
 	}

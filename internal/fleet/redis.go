@@ -60,7 +60,7 @@ func newScript(name string) *rueidis.Lua {
 
 // A redisServer is a [server] that is reached with rueidis. Its keys are
 //
-//	NAME:s              a snapshot: a hash of version (v), record (r), and body (b); or an origin's pauses, as a record
+//	NAME:s              a snapshot: a hash of version (v), sealed set (r), and body (b); or an origin's sealed pauses (r)
 //	NAME:l              a lease: its number and the gate
 //	NAME:p              the last starts with one key, such as an origin
 //	PREFIX:{fleet}:n    the stream of notices
@@ -188,10 +188,10 @@ func (s *redisServer) load(ctx context.Context, name string, withBody bool) (sto
 }
 
 func (s *redisServer) save(ctx context.Context, name string, version int64, v value, ttl time.Duration) (bool, error) {
-	if len(v.record) > maxValue || len(v.body) > maxValue {
+	if len(v.sealed) > maxValue || len(v.body) > maxValue {
 		return false, fmt.Errorf("%w: more than %d bytes", errTooLong, maxValue)
 	}
-	args := []string{strconv.FormatInt(version, 10), millis(ttl), strconv.Itoa(maxValue), string(v.record)}
+	args := []string{strconv.FormatInt(version, 10), millis(ttl), strconv.Itoa(maxValue), string(v.sealed)}
 	if v.body != nil {
 		args = append(args, string(v.body))
 	}

@@ -40,8 +40,8 @@ func TestRedisCorrupt(t *testing.T) {
 			if saved, err := s.save(ctx, testName, 0, value{[]byte("r"), nil}, time.Minute); !saved || err != nil {
 				t.Fatalf("save: %t, %v", saved, err)
 			}
-			if got, err := s.load(ctx, testName, false); err != nil || string(got.record) != "r" {
-				t.Errorf("load after save: %q, %v", got.record, err)
+			if got, err := s.load(ctx, testName, false); err != nil || string(got.sealed) != "r" {
+				t.Errorf("load after save: %q, %v", got.sealed, err)
 			}
 		})
 	}

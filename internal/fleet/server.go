@@ -59,8 +59,8 @@ const maxNotices = 1000
 
 // A value is what is stored under the name of a scope.
 type value struct {
-	record []byte
-	body   []byte // of the good copy in the record; nil: the stored one stays
+	sealed []byte
+	body   []byte // of the good copy in the set; nil: the stored one stays
 }
 
 // stored is a value with its version, which changes with each save. The version of nothing is 0.

@@ -86,11 +86,11 @@ func testContext(t *testing.T) context.Context {
 
 func testSnapshots(t *testing.T, s testServer) {
 	ctx := testContext(t)
-	wantLoad := func(withBody bool, record, body string) int64 {
+	wantLoad := func(withBody bool, set, body string) int64 {
 		t.Helper()
 		got, err := s.load(ctx, testName, withBody)
-		if err != nil || string(got.record) != record || string(got.body) != body || (got.version == 0) != (record == "") {
-			t.Fatalf("load(%t): got %q, %q, version %d, %v, want %q, %q", withBody, got.record, got.body, got.version, err, record, body)
+		if err != nil || string(got.sealed) != set || string(got.body) != body || (got.version == 0) != (set == "") {
+			t.Fatalf("load(%t): got %q, %q, version %d, %v, want %q, %q", withBody, got.sealed, got.body, got.version, err, set, body)
 		}
 		if d := time.Since(time.UnixMicro(got.now.Microseconds())); d.Abs() > time.Minute {
 			t.Errorf("the store's time is %v ago", d)

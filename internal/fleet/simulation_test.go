@@ -25,7 +25,7 @@ import (
 )
 
 // A simulation is a fleet over two days: gates crash and start again, lose the store, hang, and have
-// clocks that differ. It records every fetch and judges every decision.
+// clocks that differ. It notes every fetch and judges every decision.
 type simulation struct {
 	t       *testing.T
 	rand    *rand.Rand
@@ -97,7 +97,7 @@ func (g *simGate) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // A simServer is the store as one gate reaches it. All gates have the same clock here, so the times in
-// records are moved instead, as far as their clocks would differ.
+// sets are moved instead, as far as their clocks would differ.
 type simServer struct {
 	*memoryServer
 	g *simGate
@@ -117,18 +117,18 @@ func (s simServer) do(ctx context.Context) error {
 	return f.err
 }
 
-// shift returns a record with all its times moved.
+// shift returns a set with all its times moved.
 func (s simServer) shift(name string, sealed []byte, by time.Duration) []byte {
 	if sealed == nil || by == 0 {
 		return sealed
 	}
-	text, _, err := s.g.sealer.open(name, kindRecord, sealed)
+	text, _, err := s.g.sealer.open(name, kindSet, sealed)
 	if err != nil {
 		s.g.s.t.Error(err)
 		return sealed
 	}
-	var rec snapshot.Record
-	if err := json.Unmarshal(text, &rec); err != nil {
+	var set snapshot.Set
+	if err := json.Unmarshal(text, &set); err != nil {
 		s.g.s.t.Error(err)
 		return sealed
 	}
@@ -137,15 +137,15 @@ func (s simServer) shift(name string, sealed []byte, by time.Duration) []byte {
 			*at = at.Add(by)
 		}
 	}
-	answers := slices.Concat([]*snapshot.Snapshot{rec.Good, rec.Last}, slices.Collect(maps.Values(rec.Bound)), slices.Collect(maps.Values(rec.Copies)))
+	answers := slices.Concat([]*snapshot.Snapshot{set.Good, set.Last}, slices.Collect(maps.Values(set.Bound)), slices.Collect(maps.Values(set.Copies)))
 	for _, answer := range answers {
 		if answer != nil {
 			move(&answer.Fetched)
 			move(&answer.Since)
 		}
 	}
-	move(&rec.Refreshed)
-	if sup := rec.Superseded; sup != nil {
+	move(&set.Refreshed)
+	if sup := set.Superseded; sup != nil {
 		move(&sup.Varied)
 		for _, m := range []map[string]time.Time{sup.Brought, sup.Failed} {
 			for slot, at := range m {
@@ -153,10 +153,10 @@ func (s simServer) shift(name string, sealed []byte, by time.Duration) []byte {
 			}
 		}
 	}
-	if text, err = json.Marshal(rec); err != nil {
+	if text, err = json.Marshal(set); err != nil {
 		s.g.s.t.Error(err)
 	}
-	return s.g.sealer.seal(name, kindRecord, text)
+	return s.g.sealer.seal(name, kindSet, text)
 }
 
 func (s simServer) load(ctx context.Context, name string, withBody bool) (stored, error) {
@@ -164,7 +164,7 @@ func (s simServer) load(ctx context.Context, name string, withBody bool) (stored
 		return stored{}, err
 	}
 	got, err := s.memoryServer.load(ctx, name, withBody)
-	got.record = s.shift(name, got.record, s.g.skew)
+	got.sealed = s.shift(name, got.sealed, s.g.skew)
 	return got, err
 }
 
@@ -172,7 +172,7 @@ func (s simServer) save(ctx context.Context, name string, version int64, v value
 	if err := s.do(ctx); err != nil {
 		return false, err
 	}
-	v.record = s.shift(name, v.record, -s.g.skew)
+	v.sealed = s.shift(name, v.sealed, -s.g.skew)
 	return s.memoryServer.save(ctx, name, version, v, ttl)
 }
 
@@ -219,17 +219,17 @@ func (s simServer) announce(ctx context.Context, id string, text []byte, keep ti
 }
 
 // Save forgets what a dead gate saves.
-func (g *simGate) Save(ctx context.Context, records map[string]snapshot.Record) error {
+func (g *simGate) Save(ctx context.Context, sets map[string]snapshot.Set) error {
 	g.mu.Lock()
 	dead := g.dead
 	g.mu.Unlock()
 	if dead {
 		return nil
 	}
-	return g.store.Save(ctx, records)
+	return g.store.Save(ctx, sets)
 }
 
-func (g *simGate) Load(ctx context.Context, key string) (snapshot.Record, bool) {
+func (g *simGate) Load(ctx context.Context, key string) (snapshot.Set, bool) {
 	return g.store.Load(ctx, key)
 }
 

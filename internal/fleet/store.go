@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// shortest is how long a record without a good copy is kept, and a good copy at least.
+	// shortest is how long a set without a good copy is kept, and a good copy at least.
 	shortest = 24 * time.Hour
 	longest  = 366 * 24 * time.Hour
 
@@ -26,13 +26,13 @@ const (
 
 // The kinds of values under the name of a scope.
 const (
-	kindRecord = "record"
-	kindBody   = "body"
+	kindSet  = "record"
+	kindBody = "body"
 )
 
-// Load returns the record of a key, merged from this gate's own store and the shared one. ok is false if
-// neither has one. While the shared store is away it returns the own record.
-func (f *Fleet) Load(ctx context.Context, key string) (snapshot.Record, bool) {
+// Load returns the set of a key, merged from this gate's own store and the shared one. ok is false if
+// neither has one. While the shared store is away it returns the own set.
+func (f *Fleet) Load(ctx context.Context, key string) (snapshot.Set, bool) {
 	known, ok := f.local.Load(ctx, key)
 	// A gate that knows the origin rarely needs the body.
 	theirs, _, err := f.read(ctx, key, !ok)
@@ -59,11 +59,11 @@ func (f *Fleet) Load(ctx context.Context, key string) (snapshot.Record, bool) {
 	return merged, !merged.Empty()
 }
 
-// errNothing means that the store has no record, or none that can be used.
+// errNothing means that the store has no set, or none that can be used.
 var errNothing = errors.New("nothing is stored")
 
-// read returns the record of a key from the store, and the version of what is stored there.
-func (f *Fleet) read(ctx context.Context, key string, withBody bool) (rec snapshot.Record, version int64, err error) {
+// read returns the set of a key from the store, and the version of what is stored there.
+func (f *Fleet) read(ctx context.Context, key string, withBody bool) (set snapshot.Set, version int64, err error) {
 	name := f.sealer.name(key)
 	var s stored
 	err = f.link.call(ctx, func(ctx context.Context, server server) (err error) {
@@ -72,49 +72,49 @@ func (f *Fleet) read(ctx context.Context, key string, withBody bool) (rec snapsh
 	})
 	if errors.Is(err, errWrongType) {
 		f.reject(key, err)
-		return snapshot.Record{}, 0, errNothing
+		return snapshot.Set{}, 0, errNothing
 	}
 	if err != nil {
-		return snapshot.Record{}, 0, err
+		return snapshot.Set{}, 0, err
 	}
-	if s.record == nil {
-		return snapshot.Record{}, s.version, errNothing
+	if s.sealed == nil {
+		return snapshot.Set{}, s.version, errNothing
 	}
-	if rec, err = f.unseal(name, s, withBody); err != nil {
+	if set, err = f.unseal(name, s, withBody); err != nil {
 		f.reject(key, err)
-		return snapshot.Record{}, s.version, errNothing
+		return snapshot.Set{}, s.version, errNothing
 	}
-	return rec, s.version, nil
+	return set, s.version, nil
 }
 
-// unseal returns a stored record.
-func (f *Fleet) unseal(name string, s stored, withBody bool) (snapshot.Record, error) {
-	text, at, err := f.sealer.open(name, kindRecord, s.record)
+// unseal returns a stored set.
+func (f *Fleet) unseal(name string, s stored, withBody bool) (snapshot.Set, error) {
+	text, at, err := f.sealer.open(name, kindSet, s.sealed)
 	if err != nil {
-		return snapshot.Record{}, err
+		return snapshot.Set{}, err
 	}
-	rec, err := f.decode(text)
-	if err == nil && at.Before(f.now().Add(-f.timeToLive(&rec)-maxAhead)) {
-		return snapshot.Record{}, errors.New("the value is older than the store keeps values: it was put back, or robots.stale_for was longer")
+	set, err := f.decode(text)
+	if err == nil && at.Before(f.now().Add(-f.timeToLive(&set)-maxAhead)) {
+		return snapshot.Set{}, errors.New("the value is older than the store keeps values: it was put back, or robots.stale_for was longer")
 	}
-	if err != nil || rec.Good == nil || !withBody {
-		return rec, err
+	if err != nil || set.Good == nil || !withBody {
+		return set, err
 	}
-	if rec.Body, _, err = f.sealer.open(name, kindBody, s.body); err != nil {
-		return snapshot.Record{}, err
+	if set.Body, _, err = f.sealer.open(name, kindBody, s.body); err != nil {
+		return snapshot.Set{}, err
 	}
-	if snapshot.Digest(string(rec.Body)) != rec.Good.SHA256 {
-		return snapshot.Record{}, errors.New("the body is not the one of the record")
+	if snapshot.Digest(string(set.Body)) != set.Good.SHA256 {
+		return snapshot.Set{}, errors.New("the body is not the one of the record")
 	}
-	return rec, nil
+	return set, nil
 }
 
-// Save keeps records in this gate's own store, and shares them. An error is one of the own store; records
+// Save keeps sets in this gate's own store, and shares them. An error is one of the own store; sets
 // that can't be shared now are shared later.
-func (f *Fleet) Save(ctx context.Context, records map[string]snapshot.Record) (err error) {
+func (f *Fleet) Save(ctx context.Context, sets map[string]snapshot.Set) (err error) {
 	var all sync.WaitGroup
-	all.Go(func() { err = f.local.Save(ctx, records) }) // evidence does not wait for the store
-	copies, others := copiesFirst(maps.Keys(records))
+	all.Go(func() { err = f.local.Save(ctx, sets) }) // evidence does not wait for the store
+	copies, others := copiesFirst(maps.Keys(sets))
 	for _, keys := range [][]string{copies, others} {
 		var sharing sync.WaitGroup
 		places := make(chan struct{}, maxSaves)
@@ -122,9 +122,9 @@ func (f *Fleet) Save(ctx context.Context, records map[string]snapshot.Record) (e
 			places <- struct{}{}
 			sharing.Go(func() {
 				defer func() { <-places }()
-				rec := records[key]
-				if left := f.share(ctx, key, rec, nothing); left != nothing {
-					f.shareLater(key, unshared{left, rec.Refreshed})
+				set := sets[key]
+				if left := f.share(ctx, key, set, nothing); left != nothing {
+					f.shareLater(key, unshared{left, set.Refreshed})
 				}
 			})
 		}
@@ -134,8 +134,8 @@ func (f *Fleet) Save(ctx context.Context, records map[string]snapshot.Record) (e
 	return err
 }
 
-// copiesFirst returns the keys of copies that bind one crawler, and the others. The record that names a
-// copy is shared after it, so that each gate that reads the record finds the copy.
+// copiesFirst returns the keys of copies that bind one crawler, and the others. The set that names a
+// copy is shared after it, so that each gate that reads the set finds the copy.
 func copiesFirst(keys iter.Seq[string]) (copies, others []string) {
 	for key := range keys {
 		if snapshot.ParseKey(key).Slot != "" {
@@ -147,32 +147,32 @@ func copiesFirst(keys iter.Seq[string]) (copies, others []string) {
 	return copies, others
 }
 
-// share merges a record into that of the store. What is older than the record there changes nothing. It
+// share merges a set into that of the store. What is older than the set there changes nothing. It
 // returns what is left to be done, if the store is away; left is what was, if it is called again.
 //
-// Of a record that is too long only the refresh is shared.
-func (f *Fleet) share(ctx context.Context, key string, rec snapshot.Record, left remainder) remainder {
+// Of a set that is too long only the refresh is shared.
+func (f *Fleet) share(ctx context.Context, key string, set snapshot.Set, left remainder) remainder {
 	const tries = 20 // other gates may save at the same time
-	if len(rec.Body) > maxBody {
-		rec = f.tooLong(key, rec)
+	if len(set.Body) > maxBody {
+		set = f.tooLong(key, set)
 	}
-	if rec.Empty() && rec.Refreshed.IsZero() {
-		return nothing // a copy that no record names any more ends by itself: another gate may have a newer one
+	if set.Empty() && set.Refreshed.IsZero() {
+		return nothing // a copy that no set names any more ends by itself: another gate may have a newer one
 	}
 	name := f.sealer.name(key)
 	for range tries {
 		theirs, version, err := f.read(ctx, key, false)
 		if err != nil && err != errNothing {
-			return max(left, theRecord)
+			return max(left, theSet)
 		}
-		merged, _ := snapshot.Merge(theirs, rec)
+		merged, _ := snapshot.Merge(theirs, set)
 		text := f.encode(merged)
 		switch {
 		case text != nil:
-		case rec.Empty():
+		case set.Empty():
 			return nothing
 		default:
-			rec = f.tooLong(key, rec)
+			set = f.tooLong(key, set)
 			continue
 		}
 		if bytes.Equal(text, f.encode(theirs)) {
@@ -181,9 +181,9 @@ func (f *Fleet) share(ctx context.Context, key string, rec snapshot.Record, left
 			}
 			return nothing
 		}
-		v := value{record: f.sealer.seal(name, kindRecord, text)}
-		if rec.Good != nil && merged.Good == rec.Good {
-			v.body = f.sealer.seal(name, kindBody, rec.Body)
+		v := value{sealed: f.sealer.seal(name, kindSet, text)}
+		if set.Good != nil && merged.Good == set.Good {
+			v.body = f.sealer.seal(name, kindBody, set.Body)
 		}
 		var saved bool
 		err = f.link.call(ctx, func(ctx context.Context, server server) (err error) {
@@ -192,7 +192,7 @@ func (f *Fleet) share(ctx context.Context, key string, rec snapshot.Record, left
 		})
 		switch {
 		case err != nil:
-			return max(left, theRecord)
+			return max(left, theSet)
 		case !saved:
 			continue
 		case left == theNotice || merged.Refreshed.After(theirs.Refreshed):
@@ -203,15 +203,15 @@ func (f *Fleet) share(ctx context.Context, key string, rec snapshot.Record, left
 	return nothing // what other gates have saved meanwhile is as new
 }
 
-// tooLong returns what is shared of a record that is too long.
-func (f *Fleet) tooLong(key string, rec snapshot.Record) snapshot.Record {
+// tooLong returns what is shared of a set that is too long.
+func (f *Fleet) tooLong(key string, set snapshot.Set) snapshot.Set {
 	f.log.Debug("a robots.txt is too long to share; each gate fetches it", "origin", snapshot.ParseKey(key).Origin)
-	return snapshot.Record{Refreshed: rec.Refreshed}
+	return snapshot.Set{Refreshed: set.Refreshed}
 }
 
-// timeToLive returns how long the store keeps a record.
-func (f *Fleet) timeToLive(rec *snapshot.Record) time.Duration {
-	if rec.Good == nil && len(rec.Copies) == 0 {
+// timeToLive returns how long the store keeps a set.
+func (f *Fleet) timeToLive(set *snapshot.Set) time.Duration {
+	if set.Good == nil && len(set.Copies) == 0 {
 		return shortest
 	}
 	return min(f.settings.Load().StaleFor+shortest, longest)

@@ -36,11 +36,11 @@ func TestOneFetch(t *testing.T) {
 		}
 		by := map[string]int{}
 		for _, g := range gates {
-			rec, ok := g.own.Load(t.Context(), "https://a.example")
-			if !ok || string(rec.Body) == "" || rec.Good == nil {
-				t.Fatalf("%s: %+v, %v", g.gate, rec, ok)
+			set, ok := g.own.Load(t.Context(), "https://a.example")
+			if !ok || string(set.Body) == "" || set.Good == nil {
+				t.Fatalf("%s: %+v, %v", g.gate, set, ok)
 			}
-			by[rec.Good.By]++
+			by[set.Good.By]++
 		}
 		if len(by) != 2 || by[""] != 1 {
 			t.Errorf("the answers were fetched by %v", by)
@@ -224,23 +224,23 @@ func TestStoppedBeforeAnswer(t *testing.T) {
 	})
 }
 
-// TestCopyFirst: a gate that reads the record of an origin finds the copy for one product token that the record
+// TestCopyFirst: a gate that reads the set of an origin finds the copy for one product token that the set
 // names.
 func TestCopyFirst(t *testing.T) {
 	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		w.changes("Vary\nUser-agent: *\nDisallow: /\n")
-		record, copied := gates[0].sealer.name("https://a.example"), gates[0].sealer.name(snapshot.Scope{Origin: "https://a.example", Slot: snapshot.Slot("", []string{"bot"})}.Key())
+		set, copied := gates[0].sealer.name("https://a.example"), gates[0].sealer.name(snapshot.Scope{Origin: "https://a.example", Slot: snapshot.Slot("", []string{"bot"})}.Key())
 		gates[0].link.dial = to(&slowSaves{s, copied})
 		gates[0].link.lose(gates[0].link.current.Load(), errTest)
 		connected(gates[0])
 		go gates[0].decide(t, "a.example", "bot")
 		for stored := false; !stored; {
 			time.Sleep(time.Millisecond) // fake clock
-			got, err := s.load(t.Context(), record, false)
+			got, err := s.load(t.Context(), set, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			stored = got.record != nil
+			stored = got.sealed != nil
 		}
 		if got := gates[1].decide(t, "a.example", "bot"); got != "deny rule store" || w.count("a.example") != 1 {
 			t.Errorf("%s, %d fetches", got, w.count("a.example"))
@@ -285,13 +285,13 @@ func TestTooLong(t *testing.T) {
 			g.decide(t, "a.example", "bot")
 		}
 		time.Sleep(time.Second) // fake clock
-		for name, rec := range map[string]snapshot.Record{
+		for name, set := range map[string]snapshot.Set{
 			"body":   {Good: &snapshot.Snapshot{Status: 200}, Body: make([]byte, maxBody+1)},
-			"record": {Good: &snapshot.Snapshot{Status: 200, URL: strings.Repeat("r", maxRecord)}},
+			"record": {Good: &snapshot.Snapshot{Status: 200, URL: strings.Repeat("r", maxSet)}},
 		} {
 			now := time.Now()
-			rec.Good.Fetched, rec.Good.SHA256, rec.Refreshed = now, snapshot.Digest(string(rec.Body)), now
-			if err := gates[0].Save(t.Context(), map[string]snapshot.Record{key: rec}); err != nil {
+			set.Good.Fetched, set.Good.SHA256, set.Refreshed = now, snapshot.Digest(string(set.Body)), now
+			if err := gates[0].Save(t.Context(), map[string]snapshot.Set{key: set}); err != nil {
 				t.Fatal(err)
 			}
 			got, _, err := gates[1].read(t.Context(), key, true)
@@ -450,11 +450,11 @@ func TestEvidenceDoesNotWait(t *testing.T) {
 		begun, done := time.Now(), make(chan error, 1)
 		now := &snapshot.Snapshot{Status: 404, Fetched: begun}
 		go func() {
-			done <- gates[0].Save(context.Background(), map[string]snapshot.Record{"https://a.example": {Last: now}})
+			done <- gates[0].Save(context.Background(), map[string]snapshot.Set{"https://a.example": {Last: now}})
 		}()
 		synctest.Wait()
-		if rec, ok := gates[0].own.Load(t.Context(), "https://a.example"); !ok || rec.Last != now {
-			t.Errorf("the gate has kept %+v", rec)
+		if set, ok := gates[0].own.Load(t.Context(), "https://a.example"); !ok || set.Last != now {
+			t.Errorf("the gate has kept %+v", set)
 		}
 		if err := <-done; err != nil || time.Since(begun) != 100*time.Millisecond {
 			t.Errorf("saved after %v, %v; the store should have been waited for", time.Since(begun), err)
@@ -474,11 +474,11 @@ func TestForged(t *testing.T) {
 	}
 	for name, forge := range map[string]func(*memoryServer, string){
 		"the wrong type":                        func(s *memoryServer, name string) { s.setWrong(name + ":s") },
-		"a version of values that is not known": change(func(s *memoryServer, name string) { s.snapshots[name].record[0]++ }),
-		"one bit":                               change(func(s *memoryServer, name string) { s.snapshots[name].record[40] ^= 1 }),
+		"a version of values that is not known": change(func(s *memoryServer, name string) { s.snapshots[name].sealed[0]++ }),
+		"one bit":                               change(func(s *memoryServer, name string) { s.snapshots[name].sealed[40] ^= 1 }),
 		"no body":                               change(func(s *memoryServer, name string) { s.snapshots[name].body = nil }),
-		"a cut record":                          change(func(s *memoryServer, name string) { s.snapshots[name].record = s.snapshots[name].record[:20] }),
-		"an empty one":                          change(func(s *memoryServer, name string) { s.snapshots[name].record = []byte{} }),
+		"a cut record":                          change(func(s *memoryServer, name string) { s.snapshots[name].sealed = s.snapshots[name].sealed[:20] }),
+		"an empty one":                          change(func(s *memoryServer, name string) { s.snapshots[name].sealed = []byte{} }),
 		"another origin's": change(func(s *memoryServer, name string) {
 			for other, v := range s.snapshots {
 				if other != name {
@@ -486,7 +486,7 @@ func TestForged(t *testing.T) {
 				}
 			}
 		}),
-		"the body as the record": change(func(s *memoryServer, name string) { s.snapshots[name].record = s.snapshots[name].body }),
+		"the body as the record": change(func(s *memoryServer, name string) { s.snapshots[name].sealed = s.snapshots[name].body }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
@@ -501,7 +501,7 @@ func TestForged(t *testing.T) {
 					t.Error("the value was not counted")
 				}
 				time.Sleep(time.Second) // fake clock
-				if rec, _, err := gates[0].read(t.Context(), key, true); err != nil || rec.Good == nil || len(rec.Body) == 0 {
+				if set, _, err := gates[0].read(t.Context(), key, true); err != nil || set.Good == nil || len(set.Body) == 0 {
 					t.Errorf("it was not replaced: %v", err)
 				}
 			})
@@ -509,16 +509,16 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// TestInvalid: an authentic record with a value that no gate writes is rejected as a whole.
+// TestInvalid: an authentic set with a value that no gate writes is rejected as a whole.
 func TestInvalid(t *testing.T) {
 	f := &Fleet{gate: "g", now: time.Now}
 	now := time.Now()
-	good := func(change func(*snapshot.Snapshot)) snapshot.Record {
+	good := func(change func(*snapshot.Snapshot)) snapshot.Set {
 		s := &snapshot.Snapshot{Status: 200, Fetched: now, SHA256: "x"}
 		change(s)
-		return snapshot.Record{Good: s, Last: s}
+		return snapshot.Set{Good: s, Last: s}
 	}
-	for name, rec := range map[string]snapshot.Record{
+	for name, set := range map[string]snapshot.Set{
 		"future":            good(func(s *snapshot.Snapshot) { s.Fetched = now.Add(2 * time.Minute) }),
 		"future failure":    good(func(s *snapshot.Snapshot) { s.Since = now.Add(2 * time.Minute) }),
 		"too old":           good(func(s *snapshot.Snapshot) { s.Fetched = now.Add(-2 * maxAge) }),
@@ -535,7 +535,7 @@ func TestInvalid(t *testing.T) {
 		if strings.HasPrefix(name, "an empty") {
 			text = []byte(`{"bound":{"a":null}}`)
 		} else {
-			text = f.encode(rec)
+			text = f.encode(set)
 		}
 		if got, err := f.decode(text); err == nil {
 			t.Errorf("%s: %+v", name, got)
@@ -550,14 +550,14 @@ func TestInvalid(t *testing.T) {
 func TestSize(t *testing.T) {
 	f := &Fleet{gate: "0123456789abcdef0123456789abcdef", now: time.Now}
 	long := &snapshot.Snapshot{URL: "https://a.example/" + strings.Repeat("r", 200), Status: 503, Error: strings.Repeat("e", 5000), Fetched: time.Now(), Since: time.Now(), ETag: strings.Repeat("t", 60)}
-	rec := snapshot.Record{Good: long, Last: new(*long), Bound: map[string]*snapshot.Snapshot{}, Copies: map[string]*snapshot.Snapshot{}}
+	set := snapshot.Set{Good: long, Last: new(*long), Bound: map[string]*snapshot.Snapshot{}, Copies: map[string]*snapshot.Snapshot{}}
 	for i := range 100 {
 		s := *long
 		s.Fetched = time.Now().Add(time.Duration(-i) * time.Second)
-		rec.Bound[fmt.Sprint("bound", i)], rec.Copies[fmt.Sprint("copy", i)] = &s, &s
+		set.Bound[fmt.Sprint("bound", i)], set.Copies[fmt.Sprint("copy", i)] = &s, &s
 	}
-	text := f.encode(rec)
-	if len(text) == 0 || len(text) > maxRecord {
+	text := f.encode(set)
+	if len(text) == 0 || len(text) > maxSet {
 		t.Fatalf("%d bytes", len(text))
 	}
 	got, err := f.decode(text)
@@ -565,16 +565,16 @@ func TestSize(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	// A crowd of crawlers that have brought answers.
-	crowd := snapshot.Record{Good: long, Superseded: &snapshot.Superseded{Brought: map[string]time.Time{}, Failed: map[string]time.Time{}}}
+	crowd := snapshot.Set{Good: long, Superseded: &snapshot.Superseded{Brought: map[string]time.Time{}, Failed: map[string]time.Time{}}}
 	for i := range 32 {
 		token := fmt.Sprintf("%032d", i)
 		crowd.Superseded.Brought[token], crowd.Superseded.Failed[token] = time.Now(), time.Now()
 	}
-	if text := f.encode(crowd); len(text) == 0 || len(text) > maxRecord || len(crowd.Superseded.Brought) != 32 {
+	if text := f.encode(crowd); len(text) == 0 || len(text) > maxSet || len(crowd.Superseded.Brought) != 32 {
 		t.Errorf("%d bytes, %d crawlers", len(text), len(crowd.Superseded.Brought))
 	}
-	long.URL = strings.Repeat("r", maxRecord)
-	if text := f.encode(snapshot.Record{Good: long}); text != nil {
+	long.URL = strings.Repeat("r", maxSet)
+	if text := f.encode(snapshot.Set{Good: long}); text != nil {
 		t.Errorf("%d bytes", len(text))
 	}
 }

@@ -102,8 +102,8 @@ func TestTDMRep(t *testing.T) {
 		x.check(t, "at first", "fresh n", 1)
 		key := snapshot.Scope{Origin: "https://a.example", TDMRep: true, Slot: "/*"}.Key() // since it varies
 		for _, g := range gates {
-			if rec, ok := g.own.Load(t.Context(), key); !ok || rec.Good == nil || snapshot.Digest(string(rec.Body)) != rec.Good.SHA256 {
-				t.Errorf("%s has not kept it: %+v", g.gate, rec)
+			if set, ok := g.own.Load(t.Context(), key); !ok || set.Good == nil || snapshot.Digest(string(set.Body)) != set.Good.SHA256 {
+				t.Errorf("%s has not kept it: %+v", g.gate, set)
 			}
 		}
 		time.Sleep(25 * time.Hour) // fake clock

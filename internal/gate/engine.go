@@ -13,7 +13,7 @@ import (
 	"robotsgate/policy/snapshot"
 )
 
-// EngineConfig returns the configuration of an engine. With a nil store, records are kept in memory only.
+// EngineConfig returns the configuration of an engine. With a nil store, snapshots are kept in memory only.
 func EngineConfig(c *Config, transport http.RoundTripper, s snapshot.Store, log *slog.Logger, onFetch func(snapshot.Fetch)) policy.Config {
 	rules := c.Robots.Robots
 	rules.HideRedirects = c.Egress.ParentHasLogin()

@@ -35,8 +35,8 @@ func (g *Gate) openFleet() (err error) {
 	return nil
 }
 
-// records returns the store of the engine.
-func (g *Gate) records() snapshot.Store {
+// snapshotStore returns the store of the engine.
+func (g *Gate) snapshotStore() snapshot.Store {
 	if g.fleet != nil {
 		return g.fleet
 	}

@@ -68,7 +68,7 @@ type Gate struct {
 
 // Options are what a gate needs besides its configuration. Out and Err are required.
 type Options struct {
-	Out io.Writer // records of the audit log, if its file is "-"
+	Out io.Writer // entries of the audit log, if its file is "-"
 	Err io.Writer // the log
 
 	Version, Commit string // of the program
@@ -113,7 +113,7 @@ func New(c *Config, o Options) (_ *Gate, err error) {
 	if err := g.openTrust(dir); err != nil {
 		return nil, err
 	}
-	if err := g.openRecords(dir); err != nil {
+	if err := g.openStores(dir); err != nil {
 		return nil, err
 	}
 	if err := g.openEngine(); err != nil {
@@ -130,8 +130,8 @@ func New(c *Config, o Options) (_ *Gate, err error) {
 	return g, nil
 }
 
-// openRecords opens the configurations, the snapshots and the store of the fleet.
-func (g *Gate) openRecords(dir string) error {
+// openStores opens the configurations, the snapshots and the store of the fleet.
+func (g *Gate) openStores(dir string) error {
 	c := g.config
 	g.configurations = configurations.Open(dir, c.Robots.Keep, g.log)
 	if err := g.openStore(dir); err != nil {
@@ -209,7 +209,7 @@ func (g *Gate) done(x *proxy.Record) {
 }
 
 func (g *Gate) engineConfig() policy.Config {
-	c := EngineConfig(g.config, g.fetching(), g.records(), g.log, g.metrics.Fetch)
+	c := EngineConfig(g.config, g.fetching(), g.snapshotStore(), g.log, g.metrics.Fetch)
 	c.Agent, c.Shared = UserAgent(g.options.Version), g.fleet != nil
 	g.sign(c.Crawlers)
 	return c

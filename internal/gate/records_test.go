@@ -123,8 +123,8 @@ func adminPages(t *testing.T, g *Gate, paths ...string) map[string]string {
 	return pages
 }
 
-// TestJunkURLs: requests with URLs as long as they may be can't flush the records of others out of the audit log,
-// nor fill the log. Each record has the beginning of its URL and the SHA-256 of all of it.
+// TestJunkURLs: requests with URLs as long as they may be can't flush the entries of others out of the audit log,
+// nor fill the log. Each entry has the beginning of its URL and the SHA-256 of all of it.
 func TestJunkURLs(t *testing.T) {
 	var log bytes.Buffer
 	g, file, stop := serveGate(t, &log, false, "")
@@ -145,7 +145,7 @@ func TestJunkURLs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := n * audit.MaxRecord; len(records) > most || log.Len() > most {
+	if most := n * audit.MaxEntry; len(records) > most || log.Len() > most {
 		t.Errorf("the audit log has %d bytes, the log %d, want %d at most", len(records), log.Len(), most)
 	}
 	for name, got := range map[string][][]byte{

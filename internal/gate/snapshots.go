@@ -20,9 +20,8 @@ type snapshotStore interface {
 // A diskStore is one that keeps snapshots beyond the life of the process, and past answers as evidence.
 type diskStore interface {
 	snapshotStore
-	snapshot.Archive
+	Archive
 	Length(digest string) int64 // of a body; 0: there is none
-	Close() error
 }
 
 // openStore opens the snapshots on disk, or in memory if another gate uses the folder.
@@ -42,6 +41,16 @@ func (g *Gate) openStore(dir string) error {
 	}
 	g.store, g.disk = disk, disk
 	return nil
+}
+
+// ReadSnapshots opens the snapshots in a data_dir, also while a gate uses it. The error is fs.ErrNotExist if there are
+// none.
+func ReadSnapshots(c *Config, dir string) (Archive, error) { return store.Read(dir, c.Robots.Keep) }
+
+// An Archive has to be closed.
+type Archive interface {
+	snapshot.Archive
+	Close() error
 }
 
 // history returns an origin's past answers.

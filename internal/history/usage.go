@@ -56,7 +56,7 @@ func restatements(paths []string, cost, bound int, compare func(path string) Res
 // count returns the number of lines that state something.
 func count(f *robotstxt.File) (n int) {
 	for _, name := range statements {
-		for range f.Records(name) {
+		for range f.Fields(name) {
 			n++
 		}
 	}
@@ -72,7 +72,7 @@ func read(f *robotstxt.File, path string, tokens []string) usage.Stated {
 // stated returns paths that the statements of a group are for.
 func stated(g robotstxt.Group) (paths []string) {
 	for _, name := range statements {
-		for r := range g.Records(name) {
+		for r := range g.Fields(name) {
 			if strings.HasPrefix(r.Value, "/") && len(paths) < MaxPaths {
 				pattern, _, _ := strings.Cut(strings.ReplaceAll(r.Value, "\t", " "), " ")
 				paths = append(paths, matching(pattern)...)

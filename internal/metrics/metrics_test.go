@@ -276,7 +276,7 @@ func TestLabelsAreBounded(t *testing.T) {
 	before := 0
 	for i := range 100 {
 		invented := fmt.Sprintf("invented-%d", i)
-		token := policy.Decision{Allow: true, Reason: policy.NoGroup, Token: invented, Tokens: []string{invented}, Note: invented, URL: invented}
+		token := policy.Decision{Allow: true, Reason: policy.NoGroup, Token: invented, Tokens: []string{invented}, Note: invented, RobotsURL: invented}
 		m.Request(&proxy.Record{
 			ID: invented, Client: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), Method: invented, URL: "http://" + invented + "/",
 			Crawler: "default", Decision: &token, Error: invented, Status: 200 + i, Decided: 1, Upstream: 2,

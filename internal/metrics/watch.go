@@ -21,7 +21,7 @@ type Sources struct {
 	Rules        func() memcache.Size                // compiled robots.txt files in memory
 	Tags         func() memcache.Size                // remembered robots tags
 	Snapshots    func() (origins int64, bytes int64) // in the store
-	Lost         func() int64                        // audit records that could not be written
+	Lost         func() int64                        // entries of the audit log that could not be written
 	Failures     func() int64                        // see proxy.Descriptors
 	Waiting      func() int                          // requests that wait for their turn
 	CAEnds       func() time.Time                    // when the CA's certificate expires

@@ -54,7 +54,7 @@ func Origin(x *proxy.Record) string {
 	if x.Decision == nil {
 		return ""
 	}
-	return x.Decision.URL
+	return x.Decision.RobotsURL
 }
 
 // Count counts a request that is over.

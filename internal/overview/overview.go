@@ -146,7 +146,7 @@ func (o *Overview) deniedLocked(x *proxy.Record, at int64) {
 	o.hosts.add(at, cut(hostOf(x.URL)), strings.Clone, d.Enforced)
 	switch d.Reason {
 	case policy.ByRule:
-		origin := strings.TrimSuffix(d.URL, "/robots.txt")
+		origin := strings.TrimSuffix(d.RobotsURL, "/robots.txt")
 		o.rules.add(at, Rule{Origin: cut(origin), Line: d.Rule.Line, Text: cut(d.Rule.Pattern)}, Rule.clone, d.Enforced)
 	case policy.ByUsage:
 		p, text := d.Reserved, "the page's head was not read whole"

@@ -25,7 +25,7 @@ var allowed = &policy.Decision{Allow: true, Enforced: true, Reason: policy.NoMat
 
 // denied is a denial by a line of the robots.txt of http://a.example.
 func denied(line int, pattern string, enforced bool) *policy.Decision {
-	return &policy.Decision{Enforced: enforced, Reason: policy.ByRule, URL: "http://a.example/robots.txt",
+	return &policy.Decision{Enforced: enforced, Reason: policy.ByRule, RobotsURL: "http://a.example/robots.txt",
 		Rule: robotstxt.Rule{Line: line, Pattern: pattern}}
 }
 
@@ -82,7 +82,7 @@ func TestTop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := New()
 		override := &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: "the contract has ended"}
-		unreachable := &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, URL: "http://c.example/robots.txt", Robots: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{}}}
+		unreachable := &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, RobotsURL: "http://c.example/robots.txt", Robots: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{}}}
 		long := "/" + strings.Repeat("ä", 200)
 		for n, x := range []*proxy.Record{
 			ended("https://d.example/private/", denied(9, long, true)),
@@ -131,7 +131,7 @@ func TestFlood(t *testing.T) {
 		for i := range n {
 			name := fmt.Sprintf("%d-%d.example", i, seed)
 			d := denied(i, "/"+name+strings.Repeat("/x", 2000), true)
-			d.URL = "http://" + name + strings.Repeat(".x", 1000) + "/robots.txt"
+			d.RobotsURL = "http://" + name + strings.Repeat(".x", 1000) + "/robots.txt"
 			o.Request(ended("http://"+name+strings.Repeat(".x", 1000)+"/", d))
 			if i%20 == 0 {
 				o.Request(ended("http://often.example/", denied(7, "/often", true)))

@@ -72,7 +72,7 @@ func (r *refusals) add(f Refusal) {
 // why returns the reason of a refusal. A rule is stated with the robots.txt it is in.
 func why(x *proxy.Record) string {
 	if d := x.Decision; d != nil && d.Reason == policy.ByRule && x.Cause() != "" {
-		return x.Cause() + " of " + d.URL
+		return x.Cause() + " of " + d.RobotsURL
 	}
 	return x.Cause()
 }

@@ -78,7 +78,7 @@ func Check(rules *policy.Robots, strict bool, line []byte) (any, error) {
 	a.CrawlDelay = d.CrawlDelay()
 	if d.Robots.File != nil {
 		a.Truncated = d.Robots.File.Truncated()
-		for r := range d.Robots.File.Records("Sitemap") {
+		for r := range d.Robots.File.Fields("Sitemap") {
 			if r.Value != "" {
 				a.Sitemaps = append(a.Sitemaps, r.Value)
 			}

@@ -12,7 +12,7 @@ import (
 
 // wasInForce checks that the answers that a decision cites were the origin's, at that time and
 // for that crawler.
-func (p *Replayer) wasInForce(r *audit.Record, c *policy.Config, past policy.PastRequest) (Outcome, string) {
+func (p *Replayer) wasInForce(r *audit.Entry, c *policy.Config, past policy.PastRequest) (Outcome, string) {
 	history, err := p.history(r.Origin)
 	if err != nil {
 		return Unreadable, err.Error()
@@ -95,7 +95,7 @@ func bound(slot string, past policy.PastRequest, configured bool) bool {
 	return token == snapshot.TokenKey(past.Tokens) || token == snapshot.NoSlot
 }
 
-// matches reports whether a kept answer is the one that a record cites, whole or truncated by
+// matches reports whether a kept answer is the one that an entry cites, whole or truncated by
 // the limit of that time.
 func (p *Replayer) matches(a, s *snapshot.Snapshot, maxBytes int) bool {
 	if a.Status != s.Status || a.Looped != s.Looped || a.NoSlot != s.NoSlot {

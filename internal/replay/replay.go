@@ -1,5 +1,5 @@
-// Package replay decides past requests again, from the records of the audit log and the kept
-// evidence that they name. [Replayer.Replay] takes one record.
+// Package replay decides past requests again, from the entries of the audit log and the kept
+// evidence that they name. [Replayer.Replay] takes one entry.
 //
 // It has no rules of its own: it finds the evidence, lets package policy decide, and compares
 // the decisions.
@@ -21,7 +21,7 @@ import (
 	"robotsgate/policy/usage"
 )
 
-// Evidence is what records name. The data_dir of a gate has it, and so has a bundle that was made from one.
+// Evidence is what entries name. The data_dir of a gate has it, and so has a bundle that was made from one.
 type Evidence interface {
 	// Configuration returns the text of the configuration with a SHA-256. The error is fs.ErrNotExist if
 	// it is not kept, and snapshot.ErrChanged if it does not match its name.
@@ -65,7 +65,7 @@ func (o Outcome) Changed() bool {
 	return o == BadConfiguration || o == BadSnapshot || o == Unreadable
 }
 
-// A Replayer decides records again. It is for one goroutine.
+// A Replayer decides entries again. It is for one goroutine.
 type Replayer struct {
 	configuration func(digest string) (*policy.Config, error)
 	history       func(origin string) ([]snapshot.Answer, error)
@@ -148,8 +148,8 @@ func cachedBy[K comparable, V any](limit int, size func(V) int, f func(K) (V, er
 	}
 }
 
-// Replay decides a record again. Why states what differs or is missing.
-func (p *Replayer) Replay(r *audit.Record) (o Outcome, why string) {
+// Replay decides an entry again. Why states what differs or is missing.
+func (p *Replayer) Replay(r *audit.Entry) (o Outcome, why string) {
 	switch {
 	case r.Decision == "":
 		return NoDecision, ""
@@ -193,7 +193,7 @@ func (p *Replayer) Replay(r *audit.Record) (o Outcome, why string) {
 	case !ok:
 		return Different, "recorded " + describe(r) + ", now no override decides, and no robots.txt was looked at"
 	}
-	var now audit.Record
+	var now audit.Entry
 	now.Decide(&d)
 	if now.Robots != nil && now.Robots.URL != r.Robots.URL {
 		return Different, escape.Printable("recorded " + r.Robots.URL + ", which is not the robots.txt of " + r.Origin)
@@ -228,8 +228,8 @@ func outcome(err error, gone, changed Outcome) Outcome {
 	return Unreadable
 }
 
-// past returns the request of a record, or why the record can't be right.
-func past(c *policy.Config, r *audit.Record) (p policy.PastRequest, why string) {
+// past returns the request of an entry, or why the entry can't be right.
+func past(c *policy.Config, r *audit.Entry) (p policy.PastRequest, why string) {
 	target, err := canonical.ParseURL(r.Origin + r.Path)
 	if err != nil || target.Origin() != r.Origin || r.Path != "" && target.Path != r.Path {
 		return p, "the record's URL is not canonical"
@@ -263,8 +263,8 @@ func past(c *policy.Config, r *audit.Record) (p policy.PastRequest, why string) 
 	return p, ""
 }
 
-// sameDecision compares decisions as records have them, with their bounds. Records of earlier versions have none.
-func sameDecision(a, b *audit.Record) bool {
+// sameDecision compares decisions as entries have them, with their bounds. Entries of earlier versions have none.
+func sameDecision(a, b *audit.Entry) bool {
 	was, now := *a, *b
 	was.Bound()
 	now.Bound()
@@ -272,7 +272,7 @@ func sameDecision(a, b *audit.Record) bool {
 }
 
 // describe describes a decision, with all that must be the same after a replay.
-func describe(r *audit.Record) string {
+func describe(r *audit.Entry) string {
 	text := r.Decision
 	add := func(applies bool, format string, args ...any) {
 		if applies {
@@ -293,7 +293,7 @@ func describe(r *audit.Record) string {
 		add(robots.SHA256 == "" && robots.Status != 0, " %d", robots.Status)
 	}
 	add(r.TDMRep != "", ", tdmrep.json %s", r.TDMRep)
-	return escape.Printable(text) // in the record JSON has replaced invalid UTF-8
+	return escape.Printable(text) // in the entry JSON has replaced invalid UTF-8
 }
 
 // readRules returns the rules of a file. If the limit on files has been lowered since it was

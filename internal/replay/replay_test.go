@@ -65,8 +65,8 @@ func good(body string, fetched time.Time) *snapshot.Snapshot {
 	return &snapshot.Snapshot{Status: 200, SHA256: snapshot.Digest(body), Fetched: fetched, Lifetime: -1}
 }
 
-// one returns evidence, and the record of a denial that it confirms.
-func one() (*kept, *audit.Record) {
+// one returns evidence, and the entry of a denial that it confirms.
+func one() (*kept, *audit.Entry) {
 	news := &policy.Crawler{Name: "news", Tokens: []string{"NewsBot", "ExampleBot"}, Mode: policy.Enforce}
 	s := &kept{
 		config: policy.Config{
@@ -87,14 +87,14 @@ func one() (*kept, *audit.Record) {
 	if !ok {
 		panic("it can't be decided")
 	}
-	r := &audit.Record{ID: "ID", Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
+	r := &audit.Entry{ID: "ID", Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
 	r.Decide(&d)
 	r.Time = r.Decided
 	return s, r
 }
 
-// at sets the times of a record's decision.
-func at(r *audit.Record, t time.Time) {
+// at sets the times of an entry's decision.
+func at(r *audit.Entry, t time.Time) {
 	r.Time, r.Decided, r.Robots.Judged = t, t, t
 	r.Robots.Age = int64(t.Sub(r.Robots.Fetched) / time.Second)
 }
@@ -102,106 +102,106 @@ func at(r *audit.Record, t time.Time) {
 func TestReplay(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change func(*kept, *audit.Record)
+		change func(*kept, *audit.Entry)
 		want   Outcome
 		why    string
 	}{
-		{"as it was", func(*kept, *audit.Record) {}, Same, ""},
-		{"no decision", func(_ *kept, r *audit.Record) { r.Decision = "" }, NoDecision, ""},
-		{"redacted", func(_ *kept, r *audit.Record) { r.Redacted = true }, Redacted, "query"},
-		{"no configuration", func(_ *kept, r *audit.Record) { r.Config = "" }, NoConfiguration, ""},
-		{"a changed configuration", func(s *kept, _ *audit.Record) { s.err = snapshot.ErrChanged }, BadConfiguration, ""},
-		{"a configuration that can't be read", func(s *kept, _ *audit.Record) { s.err = errors.New("no") }, Unreadable, ""},
-		{"no snapshot", func(s *kept, _ *audit.Record) { clear(s.bodies) }, NoSnapshot, snapshot.Digest(text)},
-		{"a changed snapshot", func(s *kept, _ *audit.Record) { s.bodies[snapshot.Digest(text)] = "x" }, BadSnapshot, ""},
+		{"as it was", func(*kept, *audit.Entry) {}, Same, ""},
+		{"no decision", func(_ *kept, r *audit.Entry) { r.Decision = "" }, NoDecision, ""},
+		{"redacted", func(_ *kept, r *audit.Entry) { r.Redacted = true }, Redacted, "query"},
+		{"no configuration", func(_ *kept, r *audit.Entry) { r.Config = "" }, NoConfiguration, ""},
+		{"a changed configuration", func(s *kept, _ *audit.Entry) { s.err = snapshot.ErrChanged }, BadConfiguration, ""},
+		{"a configuration that can't be read", func(s *kept, _ *audit.Entry) { s.err = errors.New("no") }, Unreadable, ""},
+		{"no snapshot", func(s *kept, _ *audit.Entry) { clear(s.bodies) }, NoSnapshot, snapshot.Digest(text)},
+		{"a changed snapshot", func(s *kept, _ *audit.Entry) { s.bodies[snapshot.Digest(text)] = "x" }, BadSnapshot, ""},
 
-		{"another decision", func(_ *kept, r *audit.Record) { r.Decision = "allow" }, Different, "recorded allow rule line 2: Disallow: /private/"},
-		{"report mode", func(_ *kept, r *audit.Record) { r.Enforced = new(bool) }, Different, "recorded deny (report mode) rule"},
-		{"another line", func(_ *kept, r *audit.Record) { r.Line = 3 }, Different, "line 3"},
-		{"another rule", func(_ *kept, r *audit.Record) { r.Rule = "Disallow: /" }, Different, ""},
-		{"another path", func(_ *kept, r *audit.Record) { r.Path = "/public" }, Different, "now allow no-match"},
-		{"another group", func(_ *kept, r *audit.Record) { r.Group = "newsbot" }, Different, ""},
-		{"another reason", func(_ *kept, r *audit.Record) { r.Reason = policy.ByOverride }, Different, ""},
-		{"another state", func(_ *kept, r *audit.Record) { r.Robots.State = snapshot.Stale }, Different, "stale"},
-		{"another address", func(_ *kept, r *audit.Record) { r.Robots.URL = "http://b.example/robots.txt" }, Different, "not the robots.txt of http://a.example"},
-		{"other tokens", func(_ *kept, r *audit.Record) { r.Tokens = []string{"Other"} }, Different, "product tokens"},
-		{"an unknown crawler", func(_ *kept, r *audit.Record) { r.Crawler = "\x1bred" }, Different, "has no crawler"},
-		{"a path that is none", func(_ *kept, r *audit.Record) { r.Path = "/a/../b" }, Different, "URL"},
-		{"no evidence", func(_ *kept, r *audit.Record) { r.Robots = nil }, Different, "no override decides"},
-		{"an override came", func(s *kept, _ *audit.Record) {
+		{"another decision", func(_ *kept, r *audit.Entry) { r.Decision = "allow" }, Different, "recorded allow rule line 2: Disallow: /private/"},
+		{"report mode", func(_ *kept, r *audit.Entry) { r.Enforced = new(bool) }, Different, "recorded deny (report mode) rule"},
+		{"another line", func(_ *kept, r *audit.Entry) { r.Line = 3 }, Different, "line 3"},
+		{"another rule", func(_ *kept, r *audit.Entry) { r.Rule = "Disallow: /" }, Different, ""},
+		{"another path", func(_ *kept, r *audit.Entry) { r.Path = "/public" }, Different, "now allow no-match"},
+		{"another group", func(_ *kept, r *audit.Entry) { r.Group = "newsbot" }, Different, ""},
+		{"another reason", func(_ *kept, r *audit.Entry) { r.Reason = policy.ByOverride }, Different, ""},
+		{"another state", func(_ *kept, r *audit.Entry) { r.Robots.State = snapshot.Stale }, Different, "stale"},
+		{"another address", func(_ *kept, r *audit.Entry) { r.Robots.URL = "http://b.example/robots.txt" }, Different, "not the robots.txt of http://a.example"},
+		{"other tokens", func(_ *kept, r *audit.Entry) { r.Tokens = []string{"Other"} }, Different, "product tokens"},
+		{"an unknown crawler", func(_ *kept, r *audit.Entry) { r.Crawler = "\x1bred" }, Different, "has no crawler"},
+		{"a path that is none", func(_ *kept, r *audit.Entry) { r.Path = "/a/../b" }, Different, "URL"},
+		{"no evidence", func(_ *kept, r *audit.Entry) { r.Robots = nil }, Different, "no override decides"},
+		{"an override came", func(s *kept, _ *audit.Entry) {
 			s.config.Overrides = []policy.Override{{Action: policy.Allow, Reason: "contract"}}
 		}, Same, ""}, // the override is for all hosts
-		{"report mode then", func(s *kept, _ *audit.Record) { s.config.Crawlers.Known[0].Mode = policy.Report }, Different, "now deny (report mode) rule"},
+		{"report mode then", func(s *kept, _ *audit.Entry) { s.config.Crawlers.Known[0].Mode = policy.Report }, Different, "now deny (report mode) rule"},
 
-		{"fetched before it was there", func(_ *kept, r *audit.Record) {
+		{"fetched before it was there", func(_ *kept, r *audit.Entry) {
 			r.Robots.Fetched = noon.Add(-time.Second)
 			at(r, r.Decided)
 		}, NotInForce, ""},
-		{"fetched after it was last seen", func(_ *kept, r *audit.Record) {
+		{"fetched after it was last seen", func(_ *kept, r *audit.Entry) {
 			r.Robots.Fetched = noon.Add(31 * time.Minute)
 			at(r, noon.Add(31*time.Minute))
 		}, NotInForce, ""},
-		{"confirmed", func(_ *kept, r *audit.Record) {
+		{"confirmed", func(_ *kept, r *audit.Entry) {
 			r.Robots.Fetched = noon.Add(30 * time.Minute)
 			at(r, noon.Add(35*time.Minute))
 		}, Same, ""},
-		{"used after another took its place", func(_ *kept, r *audit.Record) { at(r, noon.Add(50*time.Minute)) }, NotInForce, "after another answer took the place"},
-		{"while the next was under way", func(_ *kept, r *audit.Record) {
+		{"used after another took its place", func(_ *kept, r *audit.Entry) { at(r, noon.Add(50*time.Minute)) }, NotInForce, "after another answer took the place"},
+		{"while the next was under way", func(_ *kept, r *audit.Entry) {
 			at(r, noon.Add(40*time.Minute+2*time.Second))
 		}, Same, ""},
-		{"of a month later", func(_ *kept, r *audit.Record) { r.Time = r.Time.AddDate(0, 1, 0) }, Different, "don't fit together: decided 2026-01-01T12:01:00Z is before time 2026-02-01T12:01:00Z"},
-		{"of a month before", func(_ *kept, r *audit.Record) { r.Time = r.Time.AddDate(0, -1, 0) }, Different, "is later after time"},
-		{"without a time", func(_ *kept, r *audit.Record) { r.Time = time.Time{} }, Different, "later after time"},
-		{"as of no time", func(_ *kept, r *audit.Record) { r.Decided = time.Time{} }, Different, "is before time"},
-		{"of an earlier time", func(_ *kept, r *audit.Record) { // cites the answer that was in force before
+		{"of a month later", func(_ *kept, r *audit.Entry) { r.Time = r.Time.AddDate(0, 1, 0) }, Different, "don't fit together: decided 2026-01-01T12:01:00Z is before time 2026-02-01T12:01:00Z"},
+		{"of a month before", func(_ *kept, r *audit.Entry) { r.Time = r.Time.AddDate(0, -1, 0) }, Different, "is later after time"},
+		{"without a time", func(_ *kept, r *audit.Entry) { r.Time = time.Time{} }, Different, "later after time"},
+		{"as of no time", func(_ *kept, r *audit.Entry) { r.Decided = time.Time{} }, Different, "is before time"},
+		{"of an earlier time", func(_ *kept, r *audit.Entry) { // cites the answer that was in force before
 			r.Time, r.Decided = noon.Add(50*time.Minute), noon.Add(50*time.Minute)
 		}, Different, "judged 2026-01-01T12:01:00Z is before decided 2026-01-01T12:50:00Z"},
-		{"judged long after", func(_ *kept, r *audit.Record) {
+		{"judged long after", func(_ *kept, r *audit.Entry) {
 			r.Robots.Judged, r.Robots.Age = noon.Add(2*time.Minute), 120
 		}, Different, "judged 2026-01-01T12:02:00Z is later after decided"},
-		{"judged before it was fetched", func(_ *kept, r *audit.Record) {
+		{"judged before it was fetched", func(_ *kept, r *audit.Entry) {
 			at(r, noon.Add(-time.Minute))
 			r.Robots.Age = 0
 		}, Different, "judged 2026-01-01T11:59:00Z is before fetched 2026-01-01T12:00:00Z"},
-		{"before a copy was fetched", func(_ *kept, r *audit.Record) {
+		{"before a copy was fetched", func(_ *kept, r *audit.Entry) {
 			r.Robots.Copy = &audit.Answer{Status: 200, Fetched: noon.Add(time.Hour)}
 		}, Different, "is before fetched 2026-01-01T13:00:00Z"},
-		{"another age", func(_ *kept, r *audit.Record) { r.Robots.Age = 77777 }, Different, "age 77777, from fetched to judged it is 60 s"},
-		{"an age that can't be", func(_ *kept, r *audit.Record) { r.Robots.Age = -1 << 63 }, Different, "age -9223372036854775808,"},
-		{"no age", func(_ *kept, r *audit.Record) { r.Robots.Age = 0 }, Different, "age 0,"},
-		{"after a login and a fetch", func(_ *kept, r *audit.Record) {
+		{"another age", func(_ *kept, r *audit.Entry) { r.Robots.Age = 77777 }, Different, "age 77777, from fetched to judged it is 60 s"},
+		{"an age that can't be", func(_ *kept, r *audit.Entry) { r.Robots.Age = -1 << 63 }, Different, "age -9223372036854775808,"},
+		{"no age", func(_ *kept, r *audit.Entry) { r.Robots.Age = 0 }, Different, "age 0,"},
+		{"after a login and a fetch", func(_ *kept, r *audit.Entry) {
 			r.Time = r.Time.Add(-10 * time.Second)
 			r.Decided = r.Decided.Add(-3 * time.Second)
 		}, Same, ""},
-		{"while the clock was set right", func(_ *kept, r *audit.Record) {
+		{"while the clock was set right", func(_ *kept, r *audit.Entry) {
 			r.Time = r.Time.Add(time.Second)
 		}, Same, ""},
 
-		{"a 206, which earlier versions obeyed", func(s *kept, r *audit.Record) {
+		{"a 206, which earlier versions obeyed", func(s *kept, r *audit.Entry) {
 			r.Robots.Status, s.history[0].Snapshot.Status = 206, 206
 		}, Different, "now deny unreachable"},
 
-		{"no history", func(s *kept, _ *audit.Record) { s.history = nil }, NotInForce, ""},
-		{"for another product token", func(s *kept, _ *audit.Record) { s.history[0].Slot = snapshot.Slot("news", []string{"other"}) }, NotInForce, ""},
-		{"for another crawler", func(s *kept, _ *audit.Record) { s.history[0].Slot = snapshot.Slot("other", []string{"NewsBot"}) }, NotInForce, ""},
-		{"for other clients", func(s *kept, _ *audit.Record) { s.history[0].Slot = snapshot.Slot("", []string{"NewsBot"}) }, NotInForce, ""},
-		{"for this crawler", func(s *kept, _ *audit.Record) { s.history[0].Slot = snapshot.Slot("news", []string{"NewsBot"}) }, Same, ""},
-		{"for clients of it without a slot", func(s *kept, _ *audit.Record) { s.history[0].Slot = "news/" + snapshot.NoSlot }, Same, ""},
-		{"for this crawler, by an earlier version", func(s *kept, _ *audit.Record) { s.history[0].Slot = "newsbot" }, Same, ""},
-		{"for configured crawlers", func(s *kept, _ *audit.Record) { s.history[0].Crawlers = true }, Same, ""},
-		{"for configured crawlers, of another client", func(s *kept, r *audit.Record) {
+		{"no history", func(s *kept, _ *audit.Entry) { s.history = nil }, NotInForce, ""},
+		{"for another product token", func(s *kept, _ *audit.Entry) { s.history[0].Slot = snapshot.Slot("news", []string{"other"}) }, NotInForce, ""},
+		{"for another crawler", func(s *kept, _ *audit.Entry) { s.history[0].Slot = snapshot.Slot("other", []string{"NewsBot"}) }, NotInForce, ""},
+		{"for other clients", func(s *kept, _ *audit.Entry) { s.history[0].Slot = snapshot.Slot("", []string{"NewsBot"}) }, NotInForce, ""},
+		{"for this crawler", func(s *kept, _ *audit.Entry) { s.history[0].Slot = snapshot.Slot("news", []string{"NewsBot"}) }, Same, ""},
+		{"for clients of it without a slot", func(s *kept, _ *audit.Entry) { s.history[0].Slot = "news/" + snapshot.NoSlot }, Same, ""},
+		{"for this crawler, by an earlier version", func(s *kept, _ *audit.Entry) { s.history[0].Slot = "newsbot" }, Same, ""},
+		{"for configured crawlers", func(s *kept, _ *audit.Entry) { s.history[0].Crawlers = true }, Same, ""},
+		{"for configured crawlers, of another client", func(s *kept, r *audit.Entry) {
 			s.history[0].Crawlers = true
 			r.Crawler, r.Tokens = "default", []string{"NewsBot", "ExampleBot"}
 			s.config.Crawlers.Default.Mode = policy.Enforce
 		}, NotInForce, ""},
-		{"max_bytes was lowered", func(s *kept, _ *audit.Record) {
+		{"max_bytes was lowered", func(s *kept, _ *audit.Entry) {
 			long := text + "Disallow: /more\n"
 			clear(s.bodies)
 			s.bodies[snapshot.Digest(long)] = long
 			s.history[0].Snapshot.SHA256 = snapshot.Digest(long)
 			s.config.Robots.MaxBytes = len(text) + 3
 		}, Same, ""},
-		{"a file of another origin that is how this one begins", func(s *kept, r *audit.Record) {
+		{"a file of another origin that is how this one begins", func(s *kept, r *audit.Entry) {
 			s.bodies[snapshot.Digest("")] = ""
 			r.Robots.SHA256 = snapshot.Digest("")
 			r.Decision, r.Reason, r.Rule, r.Line, r.Group, r.Token = "allow", policy.NoGroup, "", 0, "", "NewsBot"
@@ -218,7 +218,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestCutTexts: a record with the beginnings of its texts is confirmed, and so is one of an earlier version, which has
+// TestCutTexts: an entry with the beginnings of its texts is confirmed, and so is one of an earlier version, which has
 // all of them.
 func TestCutTexts(t *testing.T) {
 	s, r := one()
@@ -233,7 +233,7 @@ func TestCutTexts(t *testing.T) {
 	other.Rule = "Disallow: /y" + other.Rule[12:]
 	for _, test := range []struct {
 		name string
-		r    *audit.Record
+		r    *audit.Entry
 		want Outcome
 	}{{"whole", r, Same}, {"cut", &bounded, Same}, {"another rule", &other, Different}} {
 		if got, why := s.replayer().Replay(test.r); got != test.want {
@@ -303,7 +303,7 @@ func TestWithoutRules(t *testing.T) {
 			if !ok {
 				t.Fatal("it can't be decided")
 			}
-			r := &audit.Record{Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
+			r := &audit.Entry{Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
 			r.Decide(&d)
 			r.Time = at
 			if got := describe(r); got != test.want {

@@ -17,10 +17,10 @@ const (
 	maxDelay = 15 * time.Second
 )
 
-// checkTimes states which times of a record do not fit together; empty: they do. A request
+// checkTimes states which times of an entry do not fit together; empty: they do. A request
 // arrives, then the overrides are evaluated, then the robots.txt, which was fetched before.
-// So a record can't cite evidence of another time.
-func checkTimes(c *policy.Config, r *audit.Record) string {
+// So an entry can't cite evidence of another time.
+func checkTimes(c *policy.Config, r *audit.Entry) string {
 	why := ""
 	// order checks that a time is not before another, and at most limit after it, unless
 	// limit is negative.

@@ -14,7 +14,7 @@ import (
 )
 
 // This file is about usage preferences. What robots.txt and tdmrep.json state is decided again from the kept files.
-// What a response states is not kept, so the record is taken at its word there.
+// What a response states is not kept, so the entry is taken at its word there.
 
 // readTDMRep returns the tdmrep.json with a digest, nil if the file states nothing.
 func (p *Replayer) readTDMRep(digest string) (*usage.TDMFile, error) {
@@ -28,13 +28,13 @@ func (p *Replayer) readTDMRep(digest string) (*usage.TDMFile, error) {
 
 // byResponse reports whether a request was allowed and its response refused: for what its header or its page's
 // head reserves, or because the head could not be read whole.
-func byResponse(r *audit.Record) bool {
+func byResponse(r *audit.Entry) bool {
 	return r.Reason == policy.ByUsage && (r.Reserved == nil || r.Reserved.In == usage.InHeader || r.Reserved.In == usage.InMeta)
 }
 
-// beforeResponse returns such a record as it was before the response, if the response could be refused, else nil.
-// d is the decision of the replay, and now its record.
-func beforeResponse(r, now *audit.Record, d *policy.Decision, c *policy.Config) *audit.Record {
+// beforeResponse returns such an entry as it was before the response, if the response could be refused, else nil.
+// d is the decision of the replay, and now its entry.
+func beforeResponse(r, now *audit.Entry, d *policy.Decision, c *policy.Config) *audit.Entry {
 	enforced := r.Enforced == nil || *r.Enforced
 	if r.Decision != "deny" || !d.Allow || d.Reason == policy.ByOverride || enforced != d.Enforced || !c.Usage.Refuses() || len(d.Crawler.Purposes) == 0 {
 		return nil
@@ -88,8 +88,8 @@ func statedBefore(recorded, now []usage.Detail) (was, is string) {
 	return escape.Printable(before(recorded).String()), escape.Printable(before(now).String())
 }
 
-// tdmrepWasInForce checks that the tdmrep.json that a record cites was the origin's at that time.
-func (p *Replayer) tdmrepWasInForce(r *audit.Record, c *policy.Config, past policy.PastRequest) (Outcome, string) {
+// tdmrepWasInForce checks that the tdmrep.json that an entry cites was the origin's at that time.
+func (p *Replayer) tdmrepWasInForce(r *audit.Entry, c *policy.Config, past policy.PastRequest) (Outcome, string) {
 	history, err := p.tdmHistory(r.Origin)
 	if err != nil {
 		return Unreadable, err.Error()

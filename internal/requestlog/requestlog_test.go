@@ -76,7 +76,7 @@ func TestBounded(t *testing.T) {
 		ForLog(slog.NewTextHandler(&text, nil)).print([]line{r}, 0)
 		ForLog(slog.NewJSONHandler(&json, nil)).print([]line{r}, 0)
 		for _, b := range []*bytes.Buffer{&text, &json} {
-			if b.Len() > audit.MaxRecord || !strings.Contains(b.String(), snapshot.Digest(long)) {
+			if b.Len() > audit.MaxEntry || !strings.Contains(b.String(), snapshot.Digest(long)) {
 				t.Errorf("%q: a line of %d bytes: %.200s", c, b.Len(), b)
 			}
 		}

@@ -23,14 +23,14 @@ func TestFlood(t *testing.T) {
 		hosts  int
 		atOnce int
 		slack  int64 // what is saved at once
-		record func(i int) snapshot.Record
+		set    func(i int) snapshot.Set
 	}{
-		{"rules", 2000, 25, 0, func(i int) snapshot.Record { return answered(robots(i, 1500)) }},
-		{"rules at once", 2000, 200, 200 * 2000, func(i int) snapshot.Record { return answered(robots(i, 1500)) }},
-		{"failures", 6000, 100, 0, func(int) snapshot.Record { return down(snapshot.Record{}, 503) }},
-		{"both", 6000, 100, 0, func(i int) snapshot.Record {
+		{"rules", 2000, 25, 0, func(i int) snapshot.Set { return answered(robots(i, 1500)) }},
+		{"rules at once", 2000, 200, 200 * 2000, func(i int) snapshot.Set { return answered(robots(i, 1500)) }},
+		{"failures", 6000, 100, 0, func(int) snapshot.Set { return down(snapshot.Set{}, 503) }},
+		{"both", 6000, 100, 0, func(i int) snapshot.Set {
 			if i%2 == 0 {
-				return down(snapshot.Record{}, 404)
+				return down(snapshot.Set{}, 404)
 			}
 			return answered(robots(i, 100))
 		}},
@@ -40,12 +40,12 @@ func TestFlood(t *testing.T) {
 			d := openFor(t, dir, Limits{Keep: time.Hour, Bytes: most})
 			largest := int64(0)
 			for i := 0; i < flood.hosts; {
-				records := map[string]snapshot.Record{}
+				sets := map[string]snapshot.Set{}
 				for range flood.atOnce {
-					records[origin(i)] = flood.record(i)
+					sets[origin(i)] = flood.set(i)
 					i++
 				}
-				save(t, d, records)
+				save(t, d, sets)
 				largest = max(largest, onDisk(t, dir))
 			}
 			if largest > most+flood.slack || largest < most/2 {
@@ -74,10 +74,10 @@ func TestSupersededGoFirst(t *testing.T) {
 		d := openFor(t, t.TempDir(), Limits{Keep: 10_000 * time.Hour, Bytes: 1 << 20})
 		defer d.Close()
 		const size = 10_000
-		save(t, d, map[string]snapshot.Record{"https://first.example": answered("first")})
+		save(t, d, map[string]snapshot.Set{"https://first.example": answered("first")})
 		for i := range 200 {
 			time.Sleep(time.Hour)
-			save(t, d, map[string]snapshot.Record{"https://changes.example": answered(robots(i, size)), origin(i): down(snapshot.Record{}, 503)})
+			save(t, d, map[string]snapshot.Set{"https://changes.example": answered(robots(i, size)), origin(i): down(snapshot.Set{}, 503)})
 			if i > 0 && !d.kept(robots(i-1, size)) {
 				t.Fatalf("%d: the newest superseded answer is gone", i)
 			}
@@ -100,7 +100,7 @@ func TestSupersededGoFirst(t *testing.T) {
 		}
 		for i := 200; i < 450; i++ {
 			time.Sleep(time.Hour)
-			save(t, d, map[string]snapshot.Record{origin(i): answered(robots(i, size))})
+			save(t, d, map[string]snapshot.Set{origin(i): answered(robots(i, size))})
 		}
 		if history, err := d.History("https://changes.example"); err != nil || len(history) > 0 {
 			t.Errorf("left: %v, %v", history, err)
@@ -116,17 +116,17 @@ func TestSupersededGoFirst(t *testing.T) {
 }
 
 // TestFetchedLast: what was fetched last stays, also an origin that is fetched again and again, although segments with
-// its earlier records are moved and removed.
+// its earlier sets are moved and removed.
 func TestFetchedLast(t *testing.T) {
 	d := openFor(t, t.TempDir(), Limits{Bytes: 1 << 20})
 	const n = 1600
 	for i := 0; i < n; i += 20 {
-		records := map[string]snapshot.Record{}
+		sets := map[string]snapshot.Set{}
 		for j := range 20 {
-			records[origin(i+j)] = answered(robots(i+j, 700)) // once
-			records[origin(-1-j)] = answered(robots(-i-j, 700))
+			sets[origin(i+j)] = answered(robots(i+j, 700)) // once
+			sets[origin(-1-j)] = answered(robots(-i-j, 700))
 		}
-		save(t, d, records)
+		save(t, d, sets)
 	}
 	for j := range 20 {
 		if _, ok := d.Load(t.Context(), origin(-1-j)); !ok {
@@ -144,14 +144,14 @@ func TestFetchedLast(t *testing.T) {
 			left++
 		}
 	}
-	if left > n/8 { // a record that was moved with its segment counts as new
+	if left > n/8 { // a set that was moved with its segment counts as new
 		t.Errorf("%d of the first %d are left", left, n/4)
 	}
 	t.Log(left)
 	sound(t, d)
 }
 
-// TestKeep: superseded answers are dropped after Keep, at the next save or start, and records that are in force stay.
+// TestKeep: superseded answers are dropped after Keep, at the next save or start, and sets that are in force stay.
 func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, limits := t.TempDir(), Limits{Keep: 48 * time.Hour, Bytes: 1 << 30}
@@ -159,11 +159,11 @@ func TestKeep(t *testing.T) {
 		defer func() { d.Close() }()
 		const n = 200
 		for i := range 2 {
-			records := map[string]snapshot.Record{}
+			sets := map[string]snapshot.Set{}
 			for o := range n {
-				records[origin(o)] = answered(robots(n*i+o, 100))
+				sets[origin(o)] = answered(robots(n*i+o, 100))
 			}
-			save(t, d, records)
+			save(t, d, sets)
 			time.Sleep(time.Hour)
 		}
 		check := func(superseded int, when string) {
@@ -180,7 +180,7 @@ func TestKeep(t *testing.T) {
 				t.Errorf("%s, %d superseded answers are kept, want %d", when, left, superseded)
 			}
 		}
-		other := map[string]snapshot.Record{"https://other.example": answered("other")}
+		other := map[string]snapshot.Set{"https://other.example": answered("other")}
 		time.Sleep(46 * time.Hour)
 		save(t, d, other)
 		check(n, "before Keep")
@@ -208,7 +208,7 @@ func TestKeep(t *testing.T) {
 func TestKeepNothing(t *testing.T) {
 	d := openFor(t, t.TempDir(), Limits{Bytes: 1 << 30})
 	for _, body := range []string{"1", "2"} {
-		save(t, d, map[string]snapshot.Record{origin(1): answered(body)})
+		save(t, d, map[string]snapshot.Set{origin(1): answered(body)})
 	}
 	if !d.kept("2") {
 		t.Error("the file in force is gone")
@@ -226,20 +226,20 @@ func TestFlapping(t *testing.T) {
 		defer func() { d.Close() }()
 		const o = "https://a.example"
 		good := answered("first")
-		save(t, d, map[string]snapshot.Record{o: good})
+		save(t, d, map[string]snapshot.Set{o: good})
 		for i := range maxAnswers + 50 {
 			time.Sleep(time.Minute)
-			save(t, d, map[string]snapshot.Record{o: down(good, 500+i%2)})
+			save(t, d, map[string]snapshot.Set{o: down(good, 500+i%2)})
 		}
 		for i := range maxAnswers {
 			time.Sleep(time.Minute)
-			save(t, d, map[string]snapshot.Record{o: answered(robots(i, 100))})
+			save(t, d, map[string]snapshot.Set{o: answered(robots(i, 100))})
 		}
 		if !d.kept("first") {
 			t.Error("pushed out too early")
 		}
 		time.Sleep(time.Minute)
-		save(t, d, map[string]snapshot.Record{o: answered("last"), "https://b.example": answered(robots(0, 100))})
+		save(t, d, map[string]snapshot.Set{o: answered("last"), "https://b.example": answered(robots(0, 100))})
 		for range 2 {
 			history, err := d.History(o)
 			if err != nil || len(history) != 2*maxAnswers+1 {
@@ -263,23 +263,23 @@ func TestLowered(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, ample)
 	for i := 0; i < 4000; i += 500 {
-		records := map[string]snapshot.Record{}
+		sets := map[string]snapshot.Set{}
 		for n := range 500 {
-			records[origin(i+n)] = answered(robots(i+n, 2000))
+			sets[origin(i+n)] = answered(robots(i+n, 2000))
 		}
-		save(t, d, records)
+		save(t, d, sets)
 	}
 	d.Close()
 	const bytes = 4 << 20
 	d = openFor(t, dir, Limits{Keep: time.Hour, Bytes: bytes})
 	for i := range 2 { // the first one ends the last segment
-		save(t, d, map[string]snapshot.Record{"https://last.example": answered(fmt.Sprint(i))})
+		save(t, d, map[string]snapshot.Set{"https://last.example": answered(fmt.Sprint(i))})
 	}
 	if n := onDisk(t, dir); n > bytes {
 		t.Errorf("%d bytes on disk, want %d at most", n, bytes)
 	}
 	for i := range 100 {
-		save(t, d, map[string]snapshot.Record{origin(4000 + i): answered(robots(i, 30_000))})
+		save(t, d, map[string]snapshot.Set{origin(4000 + i): answered(robots(i, 30_000))})
 	}
 	if n := onDisk(t, dir); n > bytes || n < bytes/2 {
 		t.Errorf("%d bytes on disk, want %d", n, bytes)
@@ -287,19 +287,19 @@ func TestLowered(t *testing.T) {
 	sound(t, d)
 }
 
-// TestForgotten: a forgotten record does not come back when segments have been moved, nor after a restart.
+// TestForgotten: a forgotten set does not come back when segments have been moved, nor after a restart.
 // Forgetting what is not known takes no space.
 func TestForgotten(t *testing.T) {
 	dir, limits := t.TempDir(), Limits{Bytes: 512 << 10}
 	d := openFor(t, dir, limits)
 	const n = 60
 	for i := range n { // they fill the first segment
-		save(t, d, map[string]snapshot.Record{origin(i): answered(robots(i, 1000))})
+		save(t, d, map[string]snapshot.Set{origin(i): answered(robots(i, 1000))})
 	}
 	churn := func(rounds int) {
 		t.Helper()
 		for i := range rounds {
-			save(t, d, map[string]snapshot.Record{"https://changes.example": answered(robots(i, 9000))})
+			save(t, d, map[string]snapshot.Set{"https://changes.example": answered(robots(i, 9000))})
 			if i%20 == 0 {
 				sound(t, d)
 				d.Close()
@@ -311,20 +311,20 @@ func TestForgotten(t *testing.T) {
 		}
 	}
 	for i := 0; i < n; i += 4 {
-		save(t, d, map[string]snapshot.Record{origin(i): {}})
+		save(t, d, map[string]snapshot.Set{origin(i): {}})
 	}
 	churn(100)
 	again := answered("again")
-	save(t, d, map[string]snapshot.Record{origin(4): again})
+	save(t, d, map[string]snapshot.Set{origin(4): again})
 	loaded(t, d, origin(4), again)
-	save(t, d, map[string]snapshot.Record{origin(4): {}})
+	save(t, d, map[string]snapshot.Set{origin(4): {}})
 	churn(50)
 	if first, second := d.segments[0].number, d.segments[1].number; first != 1 || second < 5 {
 		t.Errorf("the first segments are %d and %d; want the first, and others moved", first, second)
 	}
 	for i := range n {
 		if i%4 != 0 {
-			save(t, d, map[string]snapshot.Record{origin(i): answered("again")})
+			save(t, d, map[string]snapshot.Set{origin(i): answered("again")})
 		}
 	}
 	churn(50)
@@ -332,9 +332,9 @@ func TestForgotten(t *testing.T) {
 		t.Errorf("segment %d is still there", first)
 	}
 	before := onDisk(t, dir)
-	unknown := map[string]snapshot.Record{}
+	unknown := map[string]snapshot.Set{}
 	for i := range 1000 {
-		unknown[fmt.Sprintf("https://unknown-%d.example", i)] = snapshot.Record{}
+		unknown[fmt.Sprintf("https://unknown-%d.example", i)] = snapshot.Set{}
 	}
 	save(t, d, unknown)
 	if n := onDisk(t, dir); n > before {
@@ -351,7 +351,7 @@ func TestHistoryAtOnce(t *testing.T) {
 	go func() {
 		defer close(done)
 		for i := range saves {
-			if err := d.Save(t.Context(), map[string]snapshot.Record{origin(1): answered(fmt.Sprint(i))}); err != nil {
+			if err := d.Save(t.Context(), map[string]snapshot.Set{origin(1): answered(fmt.Sprint(i))}); err != nil {
 				t.Error(err)
 			}
 			saved.Add(1)
@@ -370,28 +370,28 @@ func TestHistoryAtOnce(t *testing.T) {
 func TestSegmentFails(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, Limits{Bytes: 1 << 20})
-	rec := answered(robots(0, 100_000))
-	save(t, d, map[string]snapshot.Record{origin(0): rec})
+	set := answered(robots(0, 100_000))
+	save(t, d, map[string]snapshot.Set{origin(0): set})
 	obstacle := d.dir + "/00000002.index"
 	if err := os.Mkdir(obstacle, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := d.Save(t.Context(), map[string]snapshot.Record{origin(1): rec}); err == nil {
+		if err := d.Save(t.Context(), map[string]snapshot.Set{origin(1): set}); err == nil {
 			t.Error("no error")
 		}
 	}
-	loaded(t, d, origin(0), rec)
+	loaded(t, d, origin(0), set)
 	absent(t, d, origin(1))
 	if err := os.Remove(obstacle); err != nil {
 		t.Fatal(err)
 	}
-	save(t, d, map[string]snapshot.Record{origin(1): rec})
-	loaded(t, d, origin(1), rec)
+	save(t, d, map[string]snapshot.Set{origin(1): set})
+	loaded(t, d, origin(1), set)
 	sound(t, d)
 }
 
-// TestConfirmedAtBound: at the bound records make room also where the bodies are that they name, not only where their
+// TestConfirmedAtBound: at the bound sets make room also where the bodies are that they name, not only where their
 // lines are.
 func TestConfirmedAtBound(t *testing.T) {
 	dir := t.TempDir()
@@ -399,21 +399,21 @@ func TestConfirmedAtBound(t *testing.T) {
 	d := openFor(t, dir, Limits{Bytes: bound})
 	for range 2 { // the second time only lines are written
 		for i := range 60 {
-			save(t, d, map[string]snapshot.Record{origin(i): answered(robots(i, 10_000))})
+			save(t, d, map[string]snapshot.Set{origin(i): answered(robots(i, 10_000))})
 		}
 	}
 	for i := 60; i < 200; i++ {
-		save(t, d, map[string]snapshot.Record{origin(i): answered(robots(i, 10_000))})
+		save(t, d, map[string]snapshot.Set{origin(i): answered(robots(i, 10_000))})
 	}
-	keptRecord(t, d, origin(199))
+	keptSet(t, d, origin(199))
 	if n := onDisk(t, dir); n > bound {
 		t.Errorf("%d bytes on disk", n)
 	}
 	sound(t, d)
 }
 
-// keptRecord returns a record as it is kept.
-func keptRecord(t *testing.T, d *Disk, key string) snapshot.Record {
+// keptSet returns a set as it is kept.
+func keptSet(t *testing.T, d *Disk, key string) snapshot.Set {
 	t.Helper()
 	r, ok := d.Load(t.Context(), key)
 	if !ok {
@@ -426,14 +426,14 @@ func keptRecord(t *testing.T, d *Disk, key string) snapshot.Record {
 func TestStrayIndex(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, ample)
-	save(t, d, map[string]snapshot.Record{origin(1): answered("x")})
+	save(t, d, map[string]snapshot.Set{origin(1): answered("x")})
 	d.Close()
 	stray := filepath.Join(dir, snapshotsDir, "00000007"+indexSuffix)
 	if err := os.WriteFile(stray, make([]byte, 3*itemSize), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d = openFor(t, dir, ample)
-	keptRecord(t, d, origin(1))
+	keptSet(t, d, origin(1))
 	if _, err := os.Stat(stray); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the index without data is still there: %v", err)
 	}

@@ -16,9 +16,9 @@ import (
 )
 
 // past is what was saved under each key, the oldest first.
-type past map[string][]snapshot.Record
+type past map[string][]snapshot.Set
 
-// few returns the files of a small store, and what was saved. The last save is two records.
+// few returns the files of a small store, and what was saved. The last save is two sets.
 func few(t *testing.T) (files map[string][]byte, before map[string][]byte, saved past) {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,15 +35,15 @@ func few(t *testing.T) (files map[string][]byte, before map[string][]byte, saved
 		return files
 	}
 	saved = past{}
-	for _, records := range []map[string]snapshot.Record{
+	for _, sets := range []map[string]snapshot.Set{
 		{origin(1): answered("one"), origin(2): answered("shared"), origin(4): answered("four")},
 		{origin(1): answered("new"), origin(3): answered("shared"), origin(4): {}},
 		{origin(5): answered("five"), origin(2): answered("two")},
 	} {
 		before = files
-		save(t, d, records)
-		for key, rec := range records {
-			saved[key] = append(saved[key], rec)
+		save(t, d, sets)
+		for key, set := range sets {
+			saved[key] = append(saved[key], set)
 		}
 		files = read()
 	}
@@ -65,14 +65,14 @@ func write(t *testing.T, dir string, files map[string][]byte) {
 	}
 }
 
-// whole reports whether a record is one that was saved, and the last one.
-func (p past) whole(key string, got snapshot.Record) (whole, last bool) {
-	i := slices.IndexFunc(p[key], func(rec snapshot.Record) bool { return same(got, rec) == nil })
+// whole reports whether a set is one that was saved, and the last one.
+func (p past) whole(key string, got snapshot.Set) (whole, last bool) {
+	i := slices.IndexFunc(p[key], func(set snapshot.Set) bool { return same(got, set) == nil })
 	return i >= 0, i == len(p[key])-1
 }
 
-// usable opens a damaged folder. Open must succeed, and nothing may be found that was not saved. If a record is
-// missing, that must be logged. After a fetch, everything must be as it was. It returns how many records were whole.
+// usable opens a damaged folder. Open must succeed, and nothing may be found that was not saved. If a set is
+// missing, that must be logged. After a fetch, everything must be as it was. It returns how many sets were whole.
 func usable(t *testing.T, dir string, saved past, again bool) (left int, log string) {
 	t.Helper()
 	d, b := openLogged(t, dir, ample)
@@ -92,7 +92,7 @@ func usable(t *testing.T, dir string, saved past, again bool) (left int, log str
 			continue
 		}
 		for _, a := range history {
-			if !slices.ContainsFunc(versions, func(r snapshot.Record) bool { return r.Good != nil && r.Good.SHA256 == a.Snapshot.SHA256 }) {
+			if !slices.ContainsFunc(versions, func(r snapshot.Set) bool { return r.Good != nil && r.Good.SHA256 == a.Snapshot.SHA256 }) {
 				t.Errorf("%s: the history has %+v, which was not saved", key, a)
 			}
 			if body, err := d.Body(a.Snapshot.SHA256); err == nil && snapshot.Digest(body) != a.Snapshot.SHA256 {
@@ -101,14 +101,14 @@ func usable(t *testing.T, dir string, saved past, again bool) (left int, log str
 		}
 	}
 	if again {
-		last := map[string]snapshot.Record{}
+		last := map[string]snapshot.Set{}
 		for key, versions := range saved {
 			last[key] = versions[len(versions)-1]
 		}
 		save(t, d, last)
-		for key, rec := range last {
-			if !rec.Empty() {
-				loaded(t, d, key, rec)
+		for key, set := range last {
+			if !set.Empty() {
+				loaded(t, d, key, set)
 			}
 		}
 	}
@@ -203,9 +203,9 @@ func TestKilledAtFirstLine(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string][]byte{"00000001.data": []byte("{\"key\":\"https://1.exa"), "00000001.index": nil})
 	d, log := openLogged(t, dir, ample)
-	rec := answered("User-agent: *\n")
-	save(t, d, map[string]snapshot.Record{origin(1): rec})
-	loaded(t, d, origin(1), rec)
+	set := answered("User-agent: *\n")
+	save(t, d, map[string]snapshot.Set{origin(1): set})
+	loaded(t, d, origin(1), set)
 	if sound(t, d); log.Len() > 0 {
 		t.Errorf("the log says %s", log)
 	}
@@ -231,21 +231,21 @@ func TestDamagedBody(t *testing.T) {
 		t.Errorf("the reader has changed the file: %v", err)
 	}
 	d, log := openLogged(t, dir, ample)
-	rec := saved[origin(3)][0]
+	set := saved[origin(3)][0]
 	absent(t, d, origin(3))
 	if !bytes.Contains(log.Bytes(), []byte(origin(3))) {
 		t.Errorf("log: %s", log)
 	}
 	loaded(t, d, origin(1), saved[origin(1)][1])
-	save(t, d, map[string]snapshot.Record{origin(6): rec})
+	save(t, d, map[string]snapshot.Set{origin(6): set})
 	d.Close()
 	d = openFor(t, dir, ample)
-	loaded(t, d, origin(6), rec)
-	loaded(t, d, origin(3), rec)
+	loaded(t, d, origin(6), set)
+	loaded(t, d, origin(3), set)
 	sound(t, d)
 }
 
-// TestDamageWhileOpen: files that are damaged while the store is open cost their records, not the process, and no more
+// TestDamageWhileOpen: files that are damaged while the store is open cost their sets, not the process, and no more
 // saves.
 func TestDamageWhileOpen(t *testing.T) {
 	for name, damage := range map[string]func(s *segment) error{
@@ -261,7 +261,7 @@ func TestDamageWhileOpen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, log := openLogged(t, t.TempDir(), Limits{Bytes: 1 << 20})
 			for i := range 100 {
-				save(t, d, map[string]snapshot.Record{origin(i): answered(robots(i, 2000))})
+				save(t, d, map[string]snapshot.Set{origin(i): answered(robots(i, 2000))})
 			}
 			if len(d.segments) < 3 {
 				t.Fatalf("%d segments", len(d.segments))
@@ -283,9 +283,9 @@ func TestDamageWhileOpen(t *testing.T) {
 				})
 				for i := range 100 {
 					if i%3 > 0 { // so that the first segment is moved
-						rec := answered(robots(100*round+i, 2100))
-						save(t, d, map[string]snapshot.Record{origin(i): rec})
-						loaded(t, d, origin(i), rec)
+						set := answered(robots(100*round+i, 2100))
+						save(t, d, map[string]snapshot.Set{origin(i): set})
+						loaded(t, d, origin(i), set)
 					}
 				}
 				reading.Wait()
@@ -310,7 +310,7 @@ func TestSaveFails(t *testing.T) {
 			dir := t.TempDir()
 			d := openFor(t, dir, ample)
 			first, second := answered("first"), answered("second")
-			save(t, d, map[string]snapshot.Record{origin(1): first})
+			save(t, d, map[string]snapshot.Set{origin(1): first})
 			size := onDisk(t, dir)
 			f := file(d.segments[0])
 			writable := *f
@@ -321,7 +321,7 @@ func TestSaveFails(t *testing.T) {
 			defer readOnly.Close()
 			*f = readOnly
 			for range 3 {
-				if err := d.Save(t.Context(), map[string]snapshot.Record{origin(1): second, origin(2): second}); err == nil {
+				if err := d.Save(t.Context(), map[string]snapshot.Set{origin(1): second, origin(2): second}); err == nil {
 					t.Error("no error")
 				}
 			}
@@ -332,7 +332,7 @@ func TestSaveFails(t *testing.T) {
 				t.Errorf("%d bytes on disk, want %d", n, size)
 			}
 			sound(t, d)
-			save(t, d, map[string]snapshot.Record{origin(1): second})
+			save(t, d, map[string]snapshot.Set{origin(1): second})
 			d.Close()
 			d = openFor(t, dir, ample)
 			loaded(t, d, origin(1), second)
@@ -346,7 +346,7 @@ func TestSaveFails(t *testing.T) {
 
 // TestNoise: what is no item and no line is not taken for one.
 func TestNoise(t *testing.T) {
-	it := item{kind: originRecord, hasBody: true, line: 3, body: 4, key: 5, file: 6, host: 7, text: 8, at: -9, sum: 10}
+	it := item{kind: originSet, hasBody: true, line: 3, body: 4, key: 5, file: 6, host: 7, text: 8, at: -9, sum: 10}
 	b := it.appendTo(nil)
 	if got, ok := parseItem(b); got != it || !ok || len(b) != itemSize {
 		t.Errorf("got %+v, %v, want %+v", got, ok, it)

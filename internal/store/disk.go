@@ -1,4 +1,4 @@
-// Package store keeps records of origins' robots.txt beyond the life of
+// Package store keeps the snapshots of origins' files beyond the life of
 // the process.
 //
 // [Open] returns a [Disk], which is a snapshot.Store and a snapshot.Archive in a folder. [Read] reads the folder
@@ -111,9 +111,9 @@ func Read(dataDir string, keep time.Duration) (r *Reader, err error) {
 	return r, err
 }
 
-// Load returns the record under a key. A record that can't be read is as if it were not there.
-func (d *Disk) Load(_ context.Context, key string) (snapshot.Record, bool) {
-	d.mu.RLock() // throughout, or else the body may be gone that the record has named
+// Load returns the set under a key. A set that can't be read is as if it were not there.
+func (d *Disk) Load(_ context.Context, key string) (snapshot.Set, bool) {
+	d.mu.RLock() // throughout, or else the body may be gone that the set has named
 	r, body, err := d.load(key)
 	var text id
 	if r != nil && r.Good != nil {
@@ -136,9 +136,9 @@ func (d *Disk) Load(_ context.Context, key string) (snapshot.Record, bool) {
 		d.log.Warn("a stored snapshot can't be read; it will be fetched again", "origin", key, "error", err)
 	}
 	if err != nil || r == nil {
-		return snapshot.Record{}, false
+		return snapshot.Set{}, false
 	}
-	return r.Record, true
+	return r.Set, true
 }
 
 // Acquire grants permission at once: no other process uses the folder.
@@ -146,26 +146,26 @@ func (d *Disk) Acquire(context.Context, string) (release func(), changed bool) {
 	return nil, false
 }
 
-// Save appends records, and the answers that they supersede.
-func (d *Disk) Save(_ context.Context, records map[string]snapshot.Record) error {
-	return withAdvice(d.save(records), filepath.Dir(d.dir))
+// Save appends sets, and the answers that they supersede.
+func (d *Disk) Save(_ context.Context, sets map[string]snapshot.Set) error {
+	return withAdvice(d.save(sets), filepath.Dir(d.dir))
 }
 
-func (d *Disk) save(records map[string]snapshot.Record) error {
+func (d *Disk) save(sets map[string]snapshot.Set) error {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	if d.lines == nil {
 		return os.ErrClosed
 	}
 	b := batch{texts: map[id]bool{}}
-	for _, key := range slices.Sorted(maps.Keys(records)) {
+	for _, key := range slices.Sorted(maps.Keys(sets)) {
 		if len(b.items) == 0 && (d.full() || !d.checked) { // before the batch relies on what the store has
 			if err := d.makeRoom(); err != nil {
 				return err
 			}
 			d.checked = !d.crowded()
 		}
-		if err := d.saveRecord(&b, key, records[key]); err != nil {
+		if err := d.saveSet(&b, key, sets[key]); err != nil {
 			return err
 		}
 		if len(b.data) >= d.limits.batch() {
@@ -184,28 +184,28 @@ type batch struct {
 	texts map[id]bool // the bodies in data
 }
 
-// saveRecord adds the record of a key to a batch. An empty one removes the record there. Answers of the record
+// saveSet adds the set of a key to a batch. An empty one removes the set there. Answers of the set
 // before that the new one lacks become history.
-func (d *Disk) saveRecord(b *batch, key string, rec snapshot.Record) error {
+func (d *Disk) saveSet(b *batch, key string, set snapshot.Set) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	old, _, err := d.load(key)
-	if old == nil && err == nil && rec.Empty() {
+	if old == nil && err == nil && set.Empty() {
 		return nil // there is nothing to forget
 	}
 	if old == nil || err != nil {
-		old = &snapshot.DatedRecord{} // one that can't be read must not prevent the next one
+		old = &snapshot.DatedSet{} // one that can't be read must not prevent the next one
 	}
-	next := snapshot.DatedRecord{Record: rec}
+	next := snapshot.DatedSet{Set: set}
 	next.Body = nil // it follows the line
 	if next.Last == next.Good {
 		next.Last = nil
 	}
 	scope := snapshot.ParseKey(key)
 	host, _ := canonical.SplitPort(hostOf(scope.Origin))
-	it := item{kind: otherRecord, key: idOf(key), host: idOf(host)}
+	it := item{kind: otherSet, key: idOf(key), host: idOf(host)}
 	if scope.Slot == "" && !scope.TDMRep {
-		it.kind = originRecord
+		it.kind = originSet
 	}
 	scope.Slot = ""
 	it.file = idOf(scope.Key())
@@ -220,16 +220,16 @@ func (d *Disk) saveRecord(b *batch, key string, rec snapshot.Record) error {
 			return err
 		}
 	}
-	if rec.Empty() {
+	if set.Empty() {
 		it.kind = forget
 		b.items = append(b.items, it)
 		return nil
 	}
-	if rec.Good != nil {
-		it.text = bodyID(rec.Good.SHA256)
+	if set.Good != nil {
+		it.text = bodyID(set.Good.SHA256)
 		it.hasBody = !b.texts[it.text] && (err != nil || d.bodies[it.text].segment == 0) // what follows a damaged line may be damaged too
 	}
-	return b.add(it, recordLine{key, next}, rec.Body)
+	return b.add(it, setLine{key, next}, set.Body)
 }
 
 // add adds a line, and the body if the item has it.

@@ -57,27 +57,27 @@ func robots(n, size int) string {
 	return b + strings.Repeat("#", max(size-len(b), 0))
 }
 
-// answered returns the record of an origin that has just answered with a body.
-func answered(body string) snapshot.Record {
+// answered returns the set of an origin that has just answered with a body.
+func answered(body string) snapshot.Set {
 	s := &snapshot.Snapshot{Status: 200, Fetched: time.Now().UTC(), SHA256: snapshot.Digest(body)}
-	return snapshot.Record{Good: s, Last: s, Body: []byte(body)}
+	return snapshot.Set{Good: s, Last: s, Body: []byte(body)}
 }
 
-// down returns rec after its origin has just failed.
-func down(rec snapshot.Record, status int) snapshot.Record {
-	rec.Last = &snapshot.Snapshot{Status: status, Error: fmt.Sprint(time.Now()), Fetched: time.Now().UTC()}
-	return rec
+// down returns set after its origin has just failed.
+func down(set snapshot.Set, status int) snapshot.Set {
+	set.Last = &snapshot.Snapshot{Status: status, Error: fmt.Sprint(time.Now()), Fetched: time.Now().UTC()}
+	return set
 }
 
-func save(t *testing.T, s snapshot.Store, records map[string]snapshot.Record) {
+func save(t *testing.T, s snapshot.Store, sets map[string]snapshot.Set) {
 	t.Helper()
-	if err := s.Save(t.Context(), records); err != nil {
+	if err := s.Save(t.Context(), sets); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// loaded fails the test if a record is not found as it was saved.
-func loaded(t *testing.T, s snapshot.Store, key string, want snapshot.Record) {
+// loaded fails the test if a set is not found as it was saved.
+func loaded(t *testing.T, s snapshot.Store, key string, want snapshot.Set) {
 	t.Helper()
 	got, ok := s.Load(t.Context(), key)
 	if !ok {
@@ -87,7 +87,7 @@ func loaded(t *testing.T, s snapshot.Store, key string, want snapshot.Record) {
 	}
 }
 
-// absent fails the test if there is a record under a key.
+// absent fails the test if there is a set under a key.
 func absent(t *testing.T, s snapshot.Store, key string) {
 	t.Helper()
 	if got, ok := s.Load(t.Context(), key); ok {
@@ -95,7 +95,7 @@ func absent(t *testing.T, s snapshot.Store, key string) {
 	}
 }
 
-func same(got, want snapshot.Record) error {
+func same(got, want snapshot.Set) error {
 	a, _ := json.Marshal(got)
 	b, _ := json.Marshal(want)
 	if !bytes.Equal(a, b) {
@@ -203,14 +203,14 @@ func sound(t *testing.T, d *Disk) {
 	}
 }
 
-// TestRestart: all records are found after a restart, as they were, and readable for the owner of the folder only.
+// TestRestart: all sets are found after a restart, as they were, and readable for the owner of the folder only.
 func TestRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
-	failed := down(snapshot.Record{}, 503)
+	failed := down(snapshot.Set{}, 503)
 	both := down(answered("# old"), 0)
 	both.Bound = map[string]*snapshot.Snapshot{"/bot": failed.Last}
 	both.Refreshed = time.Now().UTC()
-	records := map[string]snapshot.Record{
+	sets := map[string]snapshot.Set{
 		"https://a.example":      answered("User-agent: *\nDisallow: /\n"),
 		"https://b.example":      answered("\x00\xff not UTF-8"),
 		"https://empty.example":  answered(""),
@@ -219,9 +219,9 @@ func TestRestart(t *testing.T) {
 		"https://again.example":  answered("# old"),
 	}
 	d := openFor(t, dir, ample)
-	save(t, d, records)
+	save(t, d, sets)
 	for range 3 {
-		for key, want := range records {
+		for key, want := range sets {
 			loaded(t, d, key, want)
 		}
 		absent(t, d, "https://unknown.example")
@@ -239,12 +239,12 @@ func TestRestart(t *testing.T) {
 // TestClosed: late requests find nothing, and nothing is logged.
 func TestClosed(t *testing.T) {
 	d := openFor(t, t.TempDir(), ample)
-	save(t, d, map[string]snapshot.Record{origin(1): answered("")})
+	save(t, d, map[string]snapshot.Set{origin(1): answered("")})
 	for range 2 {
 		d.Close()
 	}
 	absent(t, d, origin(1))
-	if err := d.Save(t.Context(), map[string]snapshot.Record{origin(1): answered("")}); !errors.Is(err, os.ErrClosed) {
+	if err := d.Save(t.Context(), map[string]snapshot.Set{origin(1): answered("")}); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("saved after Close: %v", err)
 	}
 	history, err := d.History(origin(1))
@@ -263,11 +263,11 @@ func TestAtOnce(t *testing.T) {
 	for g := range 2 {
 		saving.Go(func() {
 			for i := range 25 {
-				records := map[string]snapshot.Record{changes: answered(robots(i%3, 100)), origin(-1 - i%3): answered(robots(i%3, 100))}
+				sets := map[string]snapshot.Set{changes: answered(robots(i%3, 100)), origin(-1 - i%3): answered(robots(i%3, 100))}
 				for n := range 10 { // too many for all to stay
-					records[origin(1000*g+10*i+n)] = answered(robots(10*i+n, 1000))
+					sets[origin(1000*g+10*i+n)] = answered(robots(10*i+n, 1000))
 				}
-				if err := d.Save(t.Context(), records); err != nil {
+				if err := d.Save(t.Context(), sets); err != nil {
 					t.Error(err)
 				}
 			}
@@ -279,8 +279,8 @@ func TestAtOnce(t *testing.T) {
 					return
 				default:
 				}
-				if rec, ok := d.Load(t.Context(), changes); ok && snapshot.Digest(string(rec.Body)) != rec.Good.SHA256 {
-					t.Errorf("got %q", rec.Body)
+				if set, ok := d.Load(t.Context(), changes); ok && snapshot.Digest(string(set.Body)) != set.Good.SHA256 {
+					t.Errorf("got %q", set.Body)
 				}
 				history, err := d.History(changes)
 				if err != nil || len(history) > 1 { // without Keep
@@ -296,7 +296,7 @@ func TestAtOnce(t *testing.T) {
 	saving.Wait()
 	sound(t, d)
 	saving.Go(func() {
-		for d.Save(t.Context(), map[string]snapshot.Record{changes: answered("the last")}) == nil {
+		for d.Save(t.Context(), map[string]snapshot.Set{changes: answered("the last")}) == nil {
 		}
 	})
 	if err := d.Close(); err != nil {
@@ -307,7 +307,7 @@ func TestAtOnce(t *testing.T) {
 	reading.Wait()
 }
 
-// TestSharedBodies: a body is on disk once. It is kept as long as a record or an answer names it, also when it
+// TestSharedBodies: a body is on disk once. It is kept as long as a set or an answer names it, also when it
 // is moved.
 func TestSharedBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -315,23 +315,23 @@ func TestSharedBodies(t *testing.T) {
 		d := openFor(t, dir, Limits{Keep: 24 * time.Hour, Bytes: 1 << 20})
 		defer func() { d.Close() }()
 		shared := robots(0, 10_000)
-		records := map[string]snapshot.Record{}
+		sets := map[string]snapshot.Set{}
 		for i := range 50 {
-			records[origin(i)] = answered(shared)
+			sets[origin(i)] = answered(shared)
 		}
-		save(t, d, records)
+		save(t, d, sets)
 		if n := onDisk(t, dir); n > 50*500+10_000 {
 			t.Errorf("%d bytes for 50 records of the same 10,000 bytes", n)
 		}
 		for i := range 49 { // of the 50th it is in the way of what is removed
-			save(t, d, map[string]snapshot.Record{origin(i): answered(robots(1, 2000)), "https://changes.example": answered(robots(i, 9000))})
+			save(t, d, map[string]snapshot.Set{origin(i): answered(robots(1, 2000)), "https://changes.example": answered(robots(i, 9000))})
 		}
 		saved := 100
 		step := func(what string, want bool) {
 			t.Helper()
 			for range 40 { // all older segments are moved or removed
 				time.Sleep(time.Hour)
-				save(t, d, map[string]snapshot.Record{"https://changes.example": answered(robots(saved, 9000))})
+				save(t, d, map[string]snapshot.Set{"https://changes.example": answered(robots(saved, 9000))})
 				saved++
 			}
 			if d.segment(1) != nil {
@@ -345,20 +345,20 @@ func TestSharedBodies(t *testing.T) {
 			d = openFor(t, dir, Limits{Keep: 24 * time.Hour, Bytes: 1 << 20})
 		}
 		step("one record names it", true)
-		loaded(t, d, origin(49), records[origin(49)])
-		save(t, d, map[string]snapshot.Record{origin(49): answered(robots(1, 2000))})
+		loaded(t, d, origin(49), sets[origin(49)])
+		save(t, d, map[string]snapshot.Set{origin(49): answered(robots(1, 2000))})
 		time.Sleep(23 * time.Hour)
 		if !d.kept(shared) {
 			t.Error("gone although an answer names it")
 		}
-		save(t, d, map[string]snapshot.Record{origin(50): answered(shared)})
+		save(t, d, map[string]snapshot.Set{origin(50): answered(shared)})
 		step("another record names it", true)
-		save(t, d, map[string]snapshot.Record{origin(50): {}})
+		save(t, d, map[string]snapshot.Set{origin(50): {}})
 		step("nothing names it", false)
 	})
 }
 
-// TestUsage follows the records, also across a restart. Copies and tdmrep.json files are no origins.
+// TestUsage follows the sets, also across a restart. Copies and tdmrep.json files are no origins.
 func TestUsage(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, ample)
@@ -370,19 +370,19 @@ func TestUsage(t *testing.T) {
 	}
 	check(0)
 	for n := range 3 {
-		records := map[string]snapshot.Record{}
+		sets := map[string]snapshot.Set{}
 		for _, scope := range []snapshot.Scope{
 			{Origin: "https://a.example"}, {Origin: origin(n), Crawlers: true}, {Origin: origin(n), Slot: "/bot"}, {Origin: origin(n), TDMRep: true},
 		} {
-			records[scope.Key()] = answered(robots(n, 900))
+			sets[scope.Key()] = answered(robots(n, 900))
 		}
-		save(t, d, records)
+		save(t, d, sets)
 	}
 	check(4)
 	d.Close()
 	d = openFor(t, dir, ample)
 	check(4)
-	save(t, d, map[string]snapshot.Record{"https://a.example": {}})
+	save(t, d, map[string]snapshot.Set{"https://a.example": {}})
 	check(3)
 }
 

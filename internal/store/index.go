@@ -129,9 +129,9 @@ func (x *Reader) add(it *item) {
 	_, known := x.lines[it.key]
 	x.lines[it.key] = line{it.place, it.line, it.sum, it.kind, it.text}
 	switch {
-	case known: // a record is replaced, or an answer was moved
+	case known: // a set is replaced, or an answer was moved
 		x.gone++
-	case it.kind == originRecord:
+	case it.kind == originSet:
 		x.origins++
 	case it.kind == answer:
 		x.count++
@@ -161,7 +161,7 @@ func (x *Reader) list(file id, s superseded) {
 func (x *Reader) remove(key id) {
 	x.gone++
 	switch x.lines[key].kind {
-	case originRecord:
+	case originSet:
 		x.origins--
 	case answer:
 		x.count--

@@ -25,11 +25,11 @@ func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, ample)
 	first, second := answered("first"), answered(robots(2, 400))
-	save(t, d, map[string]snapshot.Record{origin(1): first})
+	save(t, d, map[string]snapshot.Set{origin(1): first})
 	size := onDisk(t, dir)
 	for more := range uint64(1200) {
 		limit(uint64(d.segments[0].size) + more)
-		err := d.Save(t.Context(), map[string]snapshot.Record{origin(1): second, origin(2): second})
+		err := d.Save(t.Context(), map[string]snapshot.Set{origin(1): second, origin(2): second})
 		limit(usual.Cur)
 		if err == nil {
 			if more < 800 {

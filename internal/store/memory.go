@@ -11,55 +11,55 @@ import (
 )
 
 // A Memory is a snapshot.Store for a process that has no folder of its own. When it is full it
-// forgets any of its records: it can't know which are in use, since the cache in front of it
+// forgets any of its sets: it can't know which are in use, since the cache in front of it
 // answers for those.
 type Memory struct {
 	maxBytes int64
 
-	mu      sync.Mutex
-	records map[string]snapshot.Record
-	bytes   int64
+	mu    sync.Mutex
+	sets  map[string]snapshot.Set
+	bytes int64
 }
 
 // NewMemory returns an empty store that holds about so many bytes at most.
 func NewMemory(maxBytes int64) *Memory {
-	return &Memory{maxBytes: maxBytes, records: map[string]snapshot.Record{}}
+	return &Memory{maxBytes: maxBytes, sets: map[string]snapshot.Set{}}
 }
 
-// Load returns the record under a key.
-func (m *Memory) Load(_ context.Context, key string) (snapshot.Record, bool) {
+// Load returns the set under a key.
+func (m *Memory) Load(_ context.Context, key string) (snapshot.Set, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	rec, ok := m.records[key]
-	return rec, ok
+	set, ok := m.sets[key]
+	return set, ok
 }
 
-// Save keeps the records. It never fails.
-func (m *Memory) Save(_ context.Context, records map[string]snapshot.Record) error {
+// Save keeps the sets. It never fails.
+func (m *Memory) Save(_ context.Context, sets map[string]snapshot.Set) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for key, rec := range records {
+	for key, set := range sets {
 		m.forgetLocked(key)
-		n := size(key, rec)
-		if rec.Empty() || n > m.maxBytes {
+		n := size(key, set)
+		if set.Empty() || n > m.maxBytes {
 			continue
 		}
-		for other := range m.records {
+		for other := range m.sets {
 			if m.bytes+n <= m.maxBytes {
 				break
 			}
 			m.forgetLocked(other)
 		}
-		m.records[key] = rec
+		m.sets[key] = set
 		m.bytes += n
 	}
 	return nil
 }
 
 func (m *Memory) forgetLocked(key string) {
-	if rec, ok := m.records[key]; ok {
-		m.bytes -= size(key, rec)
-		delete(m.records, key)
+	if set, ok := m.sets[key]; ok {
+		m.bytes -= size(key, set)
+		delete(m.sets, key)
 	}
 }
 
@@ -71,7 +71,7 @@ func (m *Memory) Acquire(context.Context, string) (release func(), changed bool)
 // Origins returns origins by the name of their host.
 func (m *Memory) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
 	m.mu.Lock()
-	for key := range m.records {
+	for key := range m.sets {
 		scope := snapshot.ParseKey(key)
 		if !scope.TDMRep && hostOf(scope.Origin) >= from && strings.Contains(scope.Origin, contains) {
 			origins = append(origins, scope.Origin)
@@ -92,10 +92,10 @@ func (m *Memory) Origins(_ context.Context, contains, from string, limit int) (o
 func (m *Memory) Usage() Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Usage{Origins: int64(len(m.records)), Bytes: m.bytes, Bound: m.maxBytes}
+	return Usage{Origins: int64(len(m.sets)), Bytes: m.bytes, Bound: m.maxBytes}
 }
 
-func size(key string, rec snapshot.Record) int64 {
+func size(key string, set snapshot.Set) int64 {
 	const fixed = 300 // its place in the map
-	return int64(fixed + 2*len(key) + rec.Size())
+	return int64(fixed + 2*len(key) + set.Size())
 }

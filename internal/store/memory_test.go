@@ -9,14 +9,14 @@ import (
 	"robotsgate/policy/snapshot"
 )
 
-// TestMemoryIsBounded: records are forgotten, but not the newest.
+// TestMemoryIsBounded: sets are forgotten, but not the newest.
 func TestMemoryIsBounded(t *testing.T) {
 	m := NewMemory(100_000)
 	body := strings.Repeat("#", 1000)
-	var rec snapshot.Record
+	var set snapshot.Set
 	for i := range 1000 {
-		rec = answered(body)
-		save(t, m, map[string]snapshot.Record{fmt.Sprintf("https://%d.example", i): rec})
+		set = answered(body)
+		save(t, m, map[string]snapshot.Set{fmt.Sprintf("https://%d.example", i): set})
 		if u := m.Usage(); u.Bytes > u.Bound {
 			t.Fatalf("after %d: %d bytes of %d", i, u.Bytes, u.Bound)
 		}
@@ -24,26 +24,26 @@ func TestMemoryIsBounded(t *testing.T) {
 	if n := m.Usage().Origins; n < 40 || n > 100 {
 		t.Errorf("%d records of a kilobyte in 100", n)
 	}
-	loaded(t, m, "https://999.example", rec)
+	loaded(t, m, "https://999.example", set)
 }
 
-// TestMemoryReplaces: a replaced record is counted once.
+// TestMemoryReplaces: a replaced set is counted once.
 func TestMemoryReplaces(t *testing.T) {
 	m := NewMemory(1 << 20)
 	for i := range 100 {
-		save(t, m, map[string]snapshot.Record{"https://a.example": answered(strings.Repeat("#", 100-i))})
+		save(t, m, map[string]snapshot.Set{"https://a.example": answered(strings.Repeat("#", 100-i))})
 	}
 	if got, ok := m.Load(t.Context(), "https://a.example"); !ok || string(got.Body) != "#" || m.Usage() != (Usage{Origins: 1, Bytes: size("https://a.example", got), Bound: 1 << 20}) {
 		t.Errorf("got %+v, %v, %+v", got, ok, m.Usage())
 	}
-	// A record beyond the bound is not kept, and the others stay.
-	save(t, m, map[string]snapshot.Record{"https://b.example": answered(strings.Repeat("#", 2<<20))})
+	// A set beyond the bound is not kept, and the others stay.
+	save(t, m, map[string]snapshot.Set{"https://b.example": answered(strings.Repeat("#", 2<<20))})
 	if _, ok := m.Load(t.Context(), "https://b.example"); ok || m.Usage().Origins != 1 {
 		t.Errorf("found %v, %+v", ok, m.Usage())
 	}
 }
 
-// TestMemoryAtOnce saves and loads records in several goroutines.
+// TestMemoryAtOnce saves and loads sets in several goroutines.
 func TestMemoryAtOnce(t *testing.T) {
 	m := NewMemory(10_000)
 	var wg sync.WaitGroup
@@ -51,7 +51,7 @@ func TestMemoryAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for i := range 500 {
 				origin := fmt.Sprintf("https://%d.example", (g+i)%20)
-				m.Save(t.Context(), map[string]snapshot.Record{origin: answered("User-agent: *\n")})
+				m.Save(t.Context(), map[string]snapshot.Set{origin: answered("User-agent: *\n")})
 				if r, ok := m.Load(t.Context(), origin); ok && string(r.Body) != "User-agent: *\n" {
 					t.Errorf("%s: loaded another record: %+v", origin, r)
 				}
@@ -64,11 +64,11 @@ func TestMemoryAtOnce(t *testing.T) {
 	}
 }
 
-// TestMemoryForgets: an empty record removes the one before.
+// TestMemoryForgets: an empty set removes the one before.
 func TestMemoryForgets(t *testing.T) {
 	m := NewMemory(1 << 20)
-	save(t, m, map[string]snapshot.Record{"http://a.example": answered("x")})
-	save(t, m, map[string]snapshot.Record{"http://a.example": {}})
+	save(t, m, map[string]snapshot.Set{"http://a.example": answered("x")})
+	save(t, m, map[string]snapshot.Set{"http://a.example": {}})
 	if _, ok := m.Load(t.Context(), "http://a.example"); ok || m.Usage().Bytes != 0 {
 		t.Errorf("it is still there, %+v", m.Usage())
 	}

@@ -31,11 +31,11 @@ func TestMain(m *testing.M) {
 	os.Exit(gatetest.InMemory(m))
 }
 
-// processRecord is the n-th record of another process.
-func processRecord(n int) snapshot.Record {
+// processSet is the n-th set of another process.
+func processSet(n int) snapshot.Set {
 	body := robots(n, 100)
 	s := &snapshot.Snapshot{Status: 200, Fetched: time.Date(2026, 1, 1, 0, 0, n, 0, time.UTC), SHA256: snapshot.Digest(body)}
-	return snapshot.Record{Good: s, Last: s, Body: []byte(body)}
+	return snapshot.Set{Good: s, Last: s, Body: []byte(body)}
 }
 
 const floodBytes = 512 << 10
@@ -52,20 +52,20 @@ func otherProcess(dir, task string) {
 		return
 	}
 	for i := 0; err == nil; i++ {
-		records := map[string]snapshot.Record{origin(i): processRecord(i)}
+		sets := map[string]snapshot.Set{origin(i): processSet(i)}
 		if task == "flood" {
-			changes, stays := processRecord(i), processRecord(0)
+			changes, stays := processSet(i), processSet(0)
 			changes.Body = []byte(robots(i, 9000)) // so that segments soon need little
 			changes.Good.SHA256 = snapshot.Digest(string(changes.Body))
-			records = map[string]snapshot.Record{"https://changes.example": changes, "https://stays.example": stays, "https://gone.example": stays}
+			sets = map[string]snapshot.Set{"https://changes.example": changes, "https://stays.example": stays, "https://gone.example": stays}
 			if i%2 == 1 {
-				records["https://gone.example"] = snapshot.Record{}
+				sets["https://gone.example"] = snapshot.Set{}
 			}
 			for n := range 20 {
-				records[origin(20*i+n)] = processRecord(20*i + n/2)
+				sets[origin(20*i+n)] = processSet(20*i + n/2)
 			}
 		}
-		err = d.Save(context.Background(), records)
+		err = d.Save(context.Background(), sets)
 		fmt.Println("saved", i, err)
 	}
 	fmt.Println(err)
@@ -124,26 +124,26 @@ func TestOtherProcess(t *testing.T) {
 	openFor(t, dir, ample)
 }
 
-// TestKilled: all records that a killed process had saved are found, and none is damaged.
+// TestKilled: all sets that a killed process had saved are found, and none is damaged.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	cmd, lines := other(t, dir, "")
 	saved := killAfter(t, cmd, lines, 30)
 	d := openFor(t, dir, ample)
 	for i := range saved {
-		loaded(t, d, origin(i), processRecord(i))
+		loaded(t, d, origin(i), processSet(i))
 	}
 	sound(t, d)
 }
 
-// TestKilledInFlood: after a crash no record names a missing body, no forgotten record is back, and no space is lost.
+// TestKilledInFlood: after a crash no set names a missing body, no forgotten set is back, and no space is lost.
 func TestKilledInFlood(t *testing.T) {
 	dir := t.TempDir()
 	for run := range 6 {
 		cmd, lines := other(t, dir, "flood")
 		saved := killAfter(t, cmd, lines, 20+run)
 		d := openFor(t, dir, Limits{Keep: ample.Keep, Bytes: floodBytes})
-		loaded(t, d, "https://stays.example", processRecord(0))
+		loaded(t, d, "https://stays.example", processSet(0))
 		if _, ok := d.Load(t.Context(), "https://gone.example"); ok && saved%2 == 0 { // the last save, or the one that was broken off
 			absent(t, d, origin(20*saved-1))
 		}
@@ -151,7 +151,7 @@ func TestKilledInFlood(t *testing.T) {
 		for i := range 20 * (saved + 1) {
 			if got, ok := d.Load(t.Context(), origin(i)); ok {
 				left++
-				if err := same(got, processRecord(20*(i/20)+i%20/2)); err != nil {
+				if err := same(got, processSet(20*(i/20)+i%20/2)); err != nil {
 					t.Errorf("%s: %v", origin(i), err)
 				}
 			}
@@ -165,7 +165,7 @@ func TestKilledInFlood(t *testing.T) {
 		}
 		sound(t, d)
 		for range 10 {
-			save(t, d, map[string]snapshot.Record{"https://changes.example": answered(robots(run, 9000))})
+			save(t, d, map[string]snapshot.Set{"https://changes.example": answered(robots(run, 9000))})
 		}
 		if n := onDisk(t, dir); n > floodBytes {
 			t.Errorf("%d bytes on disk", n)
@@ -198,7 +198,7 @@ func TestReadBeside(t *testing.T) {
 			}
 		}
 	}()
-	stays, first := processRecord(0), uint32(0)
+	stays, first := processSet(0), uint32(0)
 	reads := 0
 	// On a busy machine the other process takes longer to remove segments.
 	for began := time.Now(); time.Since(began) < 3*time.Second/2 || first < 5 && time.Since(began) < time.Minute; reads++ {

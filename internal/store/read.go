@@ -15,15 +15,15 @@ import (
 	"robotsgate/policy/snapshot"
 )
 
-// A recordLine is the JSON of a record. Its Last is left out if it is Good, and its Body follows the line.
-type recordLine struct {
+// A setLine is the JSON of a set. Its Last is left out if it is Good, and its Body follows the line.
+type setLine struct {
 	Key string `json:"key"`
-	snapshot.DatedRecord
+	snapshot.DatedSet
 }
 
 // An answerLine is the JSON of a superseded answer.
 type answerLine struct {
-	Key string `json:"key"` // of the record
+	Key string `json:"key"` // of the set
 	snapshot.Answer
 }
 
@@ -35,9 +35,9 @@ func parse(line []byte, sum uint32, into any) error {
 	return json.Unmarshal(line, into)
 }
 
-// load returns the record of a key without its body, nil if there is none, and its body if that follows it on disk.
+// load returns the set of a key without its body, nil if there is none, and its body if that follows it on disk.
 // The caller holds mu.
-func (x *Reader) load(key string) (r *snapshot.DatedRecord, body []byte, err error) {
+func (x *Reader) load(key string) (r *snapshot.DatedSet, body []byte, err error) {
 	l, ok := x.lines[idOf(key)]
 	if !ok {
 		return nil, nil, nil
@@ -50,14 +50,14 @@ func (x *Reader) load(key string) (r *snapshot.DatedRecord, body []byte, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	var rec recordLine
-	if err := parse(data[:l.length], l.sum, &rec); err != nil || rec.Key != key {
+	var set setLine
+	if err := parse(data[:l.length], l.sum, &set); err != nil || set.Key != key {
 		return nil, nil, err // another key has the same id by chance
 	}
-	if rec.Last == nil {
-		rec.Last = rec.Good // as for most origins, and so kept once
+	if set.Last == nil {
+		set.Last = set.Good // as for most origins, and so kept once
 	}
-	return &rec.DatedRecord, data[l.length:], nil
+	return &set.DatedSet, data[l.length:], nil
 }
 
 // body returns the body with a digest. The caller holds mu.
@@ -189,7 +189,7 @@ func (x *Reader) Origins(_ context.Context, contains, from string, limit int) (o
 	}
 	const most = 5000 // are read by one call, in about 10 ms
 	read := 0
-	end, err := x.keys(first, func(it *item) bool { return it.kind == originRecord }, func(key string) bool {
+	end, err := x.keys(first, func(it *item) bool { return it.kind == originSet }, func(key string) bool {
 		if origin := snapshot.ParseKey(key).Origin; strings.Contains(origin, contains) {
 			origins = append(origins, origin)
 		}

@@ -22,7 +22,7 @@ type Limits struct {
 // DefaultLimits returns the limits that suit most gates.
 func DefaultLimits() Limits { return Limits{Keep: 365 * 24 * time.Hour, Bytes: 10 << 30} }
 
-// maxEntries bounds the records and superseded answers, and so the index in memory: to some 450 MiB.
+// maxEntries bounds the sets and superseded answers, and so the index in memory: to some 450 MiB.
 const maxEntries = 3 << 20
 
 // segment is the size at which a segment is full.
@@ -66,7 +66,7 @@ func (d *Disk) crowded() bool {
 }
 
 // makeRoom removes segments of which little is needed. When the store is crowded, it also removes the oldest superseded
-// answers, and when there are none left, the oldest records.
+// answers, and when there are none left, the oldest sets.
 func (d *Disk) makeRoom() error {
 	for until := d.expired(); ; {
 		d.removeAnswers(until)
@@ -90,7 +90,7 @@ func (d *Disk) makeRoom() error {
 		case len(d.answers) > 0:
 			until = d.oldest(16 + d.count/8)
 		default:
-			if removed, err := d.removeOldestRecords(); err != nil || !removed {
+			if removed, err := d.removeOldestSets(); err != nil || !removed {
 				return err
 			}
 		}
@@ -151,9 +151,9 @@ func (d *Disk) removeAnswers(until int64) {
 	}
 }
 
-// removeOldestRecords removes the records of the oldest segment that has any, so that less is needed of it and of those
+// removeOldestSets removes the sets of the oldest segment that has any, so that less is needed of it and of those
 // with their bodies. It reports whether there were any.
-func (d *Disk) removeOldestRecords() (removed bool, err error) {
+func (d *Disk) removeOldestSets() (removed bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, s := range d.segments {
@@ -208,7 +208,7 @@ func (d *Disk) moveItem(b *batch, s *segment, it item) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l, known := d.lines[it.key]
-	if it.kind == forget { // or else an older segment's record would be back after a restart
+	if it.kind == forget { // or else an older segment's set would be back after a restart
 		if !known && s != d.segments[0] {
 			it.offset = uint32(len(b.data))
 			b.items = append(b.items, it)

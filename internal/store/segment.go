@@ -20,7 +20,7 @@ import (
 //
 //	{"key":"https://example.com","good":{"status":200,…}}
 //
-// It is a record, or an answer that another has superseded. The body that it names follows the line, unless the store
+// It is a set, or an answer that another has superseded. The body that it names follows the line, unless the store
 // had that body already. A newline follows the body.
 type segment struct {
 	number      uint32 // from 1 on; later segments have higher numbers
@@ -129,10 +129,10 @@ func (s *segment) scan(f func(item) bool) error {
 type kind byte
 
 const (
-	originRecord kind = iota + 1 // of a robots.txt, for all of its clients
-	otherRecord
+	originSet kind = iota + 1 // of a robots.txt, for all of its clients
+	otherSet
 	answer // superseded
-	forget // no line: the key has no record any more
+	forget // no line: the key has no set any more
 	orphan // no line: there is only a body
 )
 
@@ -162,7 +162,7 @@ type item struct {
 	sum        uint32 // the CRC-32C of the line
 
 	key  id // of the line
-	file id // that the line is about; the key of its record for all crawlers
+	file id // that the line is about; the key of its set for all crawlers
 	host id // of the file, without a port
 	text id // the body that the line names, wherever it is
 

@@ -52,7 +52,7 @@ func TestUnusable(t *testing.T) {
 // unreadable makes a store and gives one of its files other permissions, or puts a folder in its place if they are 0.
 func unreadable(t *testing.T, dir, suffix string, mode os.FileMode) error {
 	d := openFor(t, dir, ample)
-	save(t, d, map[string]snapshot.Record{origin(1): answered("one")})
+	save(t, d, map[string]snapshot.Set{origin(1): answered("one")})
 	d.Close()
 	path := filepath.Join(dir, snapshotsDir, "00000001"+suffix)
 	if suffix == "lock" {
@@ -109,18 +109,18 @@ func TestSetAsideOld(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	rec := answered("one")
+	set := answered("one")
 	aside := filepath.Join(dir, "old-snapshots")
 	d, log := openLogged(t, dir, ample)
 	if !strings.Contains(log.String(), aside) || strings.Count(log.String(), "\n") != 1 {
 		t.Errorf("log: %s", log)
 	}
-	save(t, d, map[string]snapshot.Record{origin(1): rec})
+	save(t, d, map[string]snapshot.Set{origin(1): set})
 	d.Close()
 	check(aside, old)
 	check(dir, others)
 	d = openFor(t, dir, ample) // and no second line
-	loaded(t, d, origin(1), rec)
+	loaded(t, d, origin(1), set)
 	d.Close()
 
 	// An earlier version has run again since.
@@ -129,8 +129,8 @@ func TestSetAsideOld(t *testing.T) {
 	if log.Len() == 0 {
 		t.Error("nothing is logged the second time")
 	}
-	loaded(t, d, origin(1), rec) // what is of the new form stays
-	save(t, d, map[string]snapshot.Record{origin(1): rec})
+	loaded(t, d, origin(1), set) // what is of the new form stays
+	save(t, d, map[string]snapshot.Set{origin(1): set})
 	check(aside, old)
 	check(dir, others)
 }
@@ -143,7 +143,7 @@ func TestSetAsideBrokenOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, log := openLogged(t, dir, ample)
-	save(t, d, map[string]snapshot.Record{origin(1): answered("one")})
+	save(t, d, map[string]snapshot.Set{origin(1): answered("one")})
 	if _, err := os.Stat(filepath.Join(aside, "snapshots.db")); err != nil || log.Len() == 0 {
 		t.Errorf("%v, log: %s", err, log)
 	}

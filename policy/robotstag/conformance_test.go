@@ -83,7 +83,7 @@ func (r row) read(t *testing.T) (robotstag.Tags, bool) {
 	case r.HTML == nil && r.HTMLBase64 == nil:
 		return robotstag.Tags{}, false
 	}
-	if r.ContentType != "" && !htmlmeta.Wanted(r.ContentType) {
+	if r.ContentType != "" && !slices.Contains([]string{"text/html", "application/xhtml+xml"}, htmlmeta.MediaType(r.ContentType)) {
 		return robotstag.Tags{}, true
 	}
 	page := r.HTMLBase64

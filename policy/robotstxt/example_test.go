@@ -49,22 +49,22 @@ Crawl-delay: 10
 	// "*" by "": delay 10 6 true
 }
 
-// Any other record is read by its name.
-func ExampleGroup_Records() {
+// Any other field is read by its name.
+func ExampleGroup_Fields() {
 	f := robotstxt.Parse([]byte(`
 User-agent: *
 Content-Signal: ai-train=no
 `), 0)
 
-	for r := range f.Group("ExampleBot").Records("content-signal") {
+	for r := range f.Group("ExampleBot").Fields("content-signal") {
 		fmt.Printf("line %d: %s is %q\n", r.Line, r.Name, r.Value)
 	}
 	// Output:
 	// line 3: Content-Signal is "ai-train=no"
 }
 
-// Sitemap records belong to no group (RFC 9309, section 2.2.4).
-func ExampleFile_Records() {
+// Sitemap fields belong to no group (RFC 9309, section 2.2.4).
+func ExampleFile_Fields() {
 	f := robotstxt.Parse([]byte(`
 Sitemap: https://example.com/sitemap.xml
 User-agent: *
@@ -72,7 +72,7 @@ Disallow: /private/
 Sitemap: https://example.com/news.xml
 `), 0)
 
-	for r := range f.Records("Sitemap") {
+	for r := range f.Fields("Sitemap") {
 		fmt.Println(r.Line, r.Value, r.InGroup)
 	}
 	// Output:

@@ -282,17 +282,17 @@ func FuzzParse(f *testing.F) {
 		if !v.Allowed && v.Reason != ByRule {
 			t.Errorf("denied by %s", v.Reason)
 		}
-		for i := range file.records {
-			r := file.records[i].public()
+		for i := range file.fields {
+			r := file.fields[i].public()
 			if r.Line < 1 || r.Line > lines || r.Name == "" || !strings.Contains(file.text, r.Value) {
 				t.Errorf("record %+v in %d lines", r, lines)
 			}
-			if !slices.Contains(slices.Collect(file.Records(r.Name)), r) {
+			if !slices.Contains(slices.Collect(file.Fields(r.Name)), r) {
 				t.Errorf("record %+v is not found by its name", r)
 			}
 		}
-		for r := range file.Group(token).Records("Crawl-delay") {
-			if !r.InGroup || !slices.Contains(slices.Collect(file.Records("crawl-DELAY")), r) {
+		for r := range file.Group(token).Fields("Crawl-delay") {
+			if !r.InGroup || !slices.Contains(slices.Collect(file.Fields("crawl-DELAY")), r) {
 				t.Errorf("the file does not have record %+v of a group", r)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 
 // Parse reads a robots.txt. It never fails: a line that means nothing is passed
 // over, and an HTML page is a file without rules. Lines that are neither User-agent,
-// Allow nor Disallow are kept by name, see [Record].
+// Allow nor Disallow are kept by name, see [Field].
 //
 // If limit is positive and data is longer, the rest is not read, nor is the line
 // that the limit cuts in two. A caller that wants Truncated to be right must not
@@ -31,14 +31,14 @@ func Parse(data []byte, limit int) *File {
 		case syntax.Allow, syntax.Disallow:
 			p.rule(&s)
 		default:
-			p.record(&s)
+			p.field(&s)
 		}
 	}
 	p.closeGroup() // the last group may be empty: it allows everything
 	return p.finish()
 }
 
-// A parser turns records into the parts of a File.
+// A parser turns fields into the parts of a File.
 //
 // Groups are gathered in sections: all groups for the very same crawlers make one. A
 // crawler that is named in groups with differing others has several sections, and its
@@ -51,8 +51,8 @@ type parser struct {
 	nameAt  map[string]uint32 // where the text has a name for the first time
 
 	group list // of the group being read, which a rule ends
-	first int  // the first of File.records that stands in that group
-	above list // of the User-agent lines directly above, which any other record ends
+	first int  // the first of File.fields that stands in that group
+	above list // of the User-agent lines directly above, which any other field ends
 }
 
 // A list is the names of the crawlers that some User-agent lines are for.
@@ -76,7 +76,7 @@ func (l *list) add(names ...string) {
 // lines close a group (RFC 9309, section 2.2.1, and its grammar).
 func (p *parser) userAgent(value string, at uint32) {
 	if !p.group.open {
-		p.first = len(p.file.records)
+		p.first = len(p.file.fields)
 	}
 	names := agentNames(value)
 	for _, name := range names {
@@ -134,8 +134,8 @@ func (p *parser) closeGroup() {
 	}
 	p.group.open = false
 	here := p.sectionOf(&p.group)
-	for i := range p.file.records[p.first:] {
-		if r := &p.file.records[p.first+i]; r.name != syntax.CrawlDelay {
+	for i := range p.file.fields[p.first:] {
+		if r := &p.file.fields[p.first+i]; r.name != syntax.CrawlDelay {
 			r.section = here
 		}
 	}
@@ -176,21 +176,21 @@ func (s *section) add(r rule, p Pattern) {
 	}
 }
 
-// record keeps a line that is neither User-agent, Allow nor Disallow. It does not close
+// field keeps a line that is neither User-agent, Allow nor Disallow. It does not close
 // the current group.
 //
 // Parsers that know Crawl-delay end the User-agent lines at it, and sites write for them:
 // each crawler, then its delay. So it binds the names of the lines directly above only.
-func (p *parser) record(s *syntax.Scanner) {
+func (p *parser) field(s *syntax.Scanner) {
 	p.above.open = false
-	if len(p.file.records) >= maxRecords && !isKept(s.Name) {
+	if len(p.file.fields) >= maxFields && !syntax.IsKept(s.Name) {
 		return
 	}
 	section := p.group.section // if the group is open, closeGroup corrects it
 	if s.Name == syntax.CrawlDelay {
 		section = p.sectionOf(&p.above)
 	}
-	p.file.records = append(p.file.records, record{s.Name, s.Value, int32(s.Line), section})
+	p.file.fields = append(p.file.fields, field{s.Name, s.Value, int32(s.Line), section})
 }
 
 // finish sorts everything as a File keeps it, without spare capacity.
@@ -207,10 +207,10 @@ func (p *parser) finish() *File {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.section, b.section))
 	})
 	f.bindings = slices.Clone(f.bindings)
-	slices.SortStableFunc(f.records, func(a, b record) int { return compareFold(a.name, b.name) })
-	f.records = slices.Clone(f.records)
-	for i, name := range keptNames {
-		f.kept[i] = f.findRecords(name)
+	slices.SortStableFunc(f.fields, func(a, b field) int { return compareFold(a.name, b.name) })
+	f.fields = slices.Clone(f.fields)
+	for i, name := range syntax.Kept {
+		f.kept[i] = f.findFields(name)
 	}
 	f.size = f.measure()
 	return f

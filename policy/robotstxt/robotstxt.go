@@ -7,7 +7,7 @@
 //	f := robotstxt.Parse(data, 0)
 //	v := f.Decide(robotstxt.PathOf(url), "ExampleBot")
 //
-// [File.Group] returns the rules of one crawler, and [Group.Records] the other lines that
+// [File.Group] returns the rules of one crawler, and [Group.Fields] the other lines that
 // bind it, such as Crawl-delay. Servers read some paths in several ways, see [Readings].
 //
 // The package does no I/O. Fetching, caching, and deciding what a failed fetch means
@@ -17,8 +17,8 @@ package robotstxt
 
 // How the files fit together. A robots.txt is parsed by
 //
-//	internal/syntax     bytes to text, text to records: a line number, a name, a value
-//	parse.go            records to groups and rules
+//	internal/syntax     bytes to text, text to fields: a line number, a name, a value
+//	parse.go            fields to groups and rules
 //	index.go            the rules of a group in an order in which few have to be compared
 //	prefilter.go        the same, for many rules that begin alike
 //	pattern.go          the pattern of a rule, and of other lines that have one
@@ -31,7 +31,11 @@ package robotstxt
 //	internal/match      how one rule matches, in the normal form of patterns and paths
 //	matching_rules.go   all rules that match, for explanations
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"robotsgate/policy/robotstxt/internal/syntax"
+)
 
 // A File is a parsed robots.txt. It is immutable, and so safe for use by
 // several goroutines at once.
@@ -42,9 +46,9 @@ type File struct {
 	size      int
 
 	sections []section
-	bindings []binding            // sorted by name, then by section
-	records  []record             // sorted by name, then by line
-	kept     [len(keptNames)]span // where the records of keptNames are
+	bindings []binding              // sorted by name, then by section
+	fields   []field                // sorted by name, then by line
+	kept     [len(syntax.Kept)]span // where the fields of syntax.Kept are
 
 	prefilters map[*rule]*prefilter // of runs of many rules, by their last rule; see indexRules
 }
@@ -60,7 +64,7 @@ func (f *File) Size() int { return f.size }
 
 func (f *File) measure() int {
 	size := bytesOf[File](1) + bytesOf[byte](len(f.body)) +
-		bytesOf[section](len(f.sections)) + bytesOf[binding](len(f.bindings)) + bytesOf[record](len(f.records))
+		bytesOf[section](len(f.sections)) + bytesOf[binding](len(f.bindings)) + bytesOf[field](len(f.fields))
 	if f.text != f.body { // UTF-16
 		size += bytesOf[byte](len(f.text))
 	}

@@ -27,7 +27,7 @@ var subjects = map[string][]string{
 // Bytes, text and line ends.
 func TestBytes(t *testing.T) { archives(t) }
 
-// Lines and their records.
+// Lines and their fields.
 func TestLines(t *testing.T) { archives(t) }
 
 // The lines of a group.
@@ -74,7 +74,7 @@ func TestSubjects(t *testing.T) {
 //	          allow or deny with the line of the rule, or the reason there is none
 //	delay     lines of product tokens and the Crawl-delay with its line, or none
 //	sitemaps  the sitemaps, one a line
-//	records   the unknown records, as line, key and value
+//	records   the unknown fields, as line, key and value
 func archives(t *testing.T) {
 	names := subjects[strings.TrimPrefix(t.Name(), "Test")]
 	ran := false
@@ -120,7 +120,7 @@ func archive(t *testing.T, file string) {
 			eachLine(text, func(line string) { checkDelay(t, f, line) })
 		case "sitemaps":
 			var got strings.Builder
-			for r := range f.Records("sitemap") {
+			for r := range f.Fields("sitemap") {
 				if r.Value != "" {
 					got.WriteString(r.Value + "\n")
 				}
@@ -130,7 +130,7 @@ func archive(t *testing.T, file string) {
 			}
 		case "records":
 			var got strings.Builder
-			for _, r := range otherRecords(f) {
+			for _, r := range otherFields(f) {
 				fmt.Fprintf(&got, "%d %s: %s\n", r.Line, r.Name, r.Value)
 			}
 			if got.String() != text {
@@ -142,14 +142,14 @@ func archive(t *testing.T, file string) {
 	}
 }
 
-// otherRecords returns the records whose names the package does not know, by line.
-func otherRecords(f *File) (others []Record) {
-	for i := range f.records {
-		if r := &f.records[i]; r.name != "Crawl-delay" && r.name != "Sitemap" {
+// otherFields returns the fields whose names the package does not know, by line.
+func otherFields(f *File) (others []Field) {
+	for i := range f.fields {
+		if r := &f.fields[i]; r.name != "Crawl-delay" && r.name != "Sitemap" {
 			others = append(others, r.public())
 		}
 	}
-	slices.SortStableFunc(others, func(a, b Record) int { return a.Line - b.Line })
+	slices.SortStableFunc(others, func(a, b Field) int { return a.Line - b.Line })
 	return others
 }
 

@@ -34,7 +34,7 @@ type Answer struct {
 	Snapshot *Snapshot `json:"snapshot"`    // of the last fetch
 }
 
-// Within returns the answer with the scope of the record that has it.
+// Within returns the answer with the scope of the set that has it.
 func (a Answer) Within(s Scope) Answer {
 	a.Crawlers = s.Crawlers
 	if s.Slot != "" {
@@ -43,16 +43,16 @@ func (a Answer) Within(s Scope) Answer {
 	return a
 }
 
-// A DatedRecord is a record with the times at which its answers began, where that was before the last fetch.
+// A DatedSet is a set with the times at which its answers began, where that was before the last fetch.
 // Stores that are archives keep it.
-type DatedRecord struct {
-	Record
+type DatedSet struct {
+	Set
 	From map[string]time.Time `json:"from,omitempty"` // by the names of answers
 }
 
 // InForce returns the answers that have not been superseded, by name. An answer supersedes the one
 // with the same name.
-func (r *DatedRecord) InForce() map[string]Answer {
+func (r *DatedSet) InForce() map[string]Answer {
 	all := map[string]Answer{}
 	add := func(name, slot string, s *Snapshot) {
 		from, ok := r.From[name]
@@ -73,9 +73,9 @@ func (r *DatedRecord) InForce() map[string]Answer {
 	return all
 }
 
-// Follow makes r the record after old. Answers that are the same keep their beginning. The others
+// Follow makes r the set after old. Answers that are the same keep their beginning. The others
 // of old are returned, with their end.
-func (r *DatedRecord) Follow(old *DatedRecord) (superseded []Answer) {
+func (r *DatedSet) Follow(old *DatedSet) (superseded []Answer) {
 	now := r.InForce()
 	for name, was := range old.InForce() {
 		is, still := now[name]
@@ -88,7 +88,7 @@ func (r *DatedRecord) Follow(old *DatedRecord) (superseded []Answer) {
 		}
 		if was.To = r.newestFetch(); still {
 			was.To = is.Snapshot.Fetched
-		} else if was.To.IsZero() { // the record is to be forgotten
+		} else if was.To.IsZero() { // the set is to be forgotten
 			was.To = time.Now()
 		}
 		if was.To.Before(was.From) { // the clock was set back
@@ -105,8 +105,8 @@ func sameAnswer(a, b *Snapshot) bool {
 	return a.Status == b.Status && a.SHA256 == b.SHA256 && a.Cut == b.Cut && a.Looped == b.Looped && a.NoSlot == b.NoSlot
 }
 
-// newestFetch is the time of the last fetch, also of copies that have records of their own.
-func (r *Record) newestFetch() (t time.Time) {
+// newestFetch is the time of the last fetch, also of copies that have sets of their own.
+func (r *Set) newestFetch() (t time.Time) {
 	for s := range r.Answers() {
 		if s.Fetched.After(t) {
 			t = s.Fetched

@@ -9,38 +9,38 @@ import (
 	"robotsgate/internal/memcache"
 )
 
-// An entry is a record with its rules compiled: requests are decided by it.
-// It is immutable but for renewing. Its Record has no Body, which file has.
+// An entry is a set with its rules compiled: requests are decided by it.
+// It is immutable but for renewing. Its Set has no Body, which file has.
 type entry struct {
-	Record
-	file     content     // that of Record.Good; nil without
+	Set
+	file     content     // that of Set.Good; nil without
 	renewing atomic.Bool // a background fetch has been started for it
 }
 
-// newEntry compiles the record that a store has under a key.
-func newEntry(key string, rec Record, maxBytes int) *entry {
+// newEntry compiles the set that a store has under a key.
+func newEntry(key string, set Set, maxBytes int) *entry {
 	var file content
-	if rec.Good != nil {
-		file = parse(ParseKey(key), rec.Body, maxBytes)
+	if set.Good != nil {
+		file = parse(ParseKey(key), set.Body, maxBytes)
 		if file.Truncated() { // the limit was higher when it was fetched
-			rec.Good = new(*rec.Good)
-			rec.Good.setFile(file)
+			set.Good = new(*set.Good)
+			set.Good.setFile(file)
 		}
 	}
-	if rec.Last == nil || rec.Last.good() {
-		rec.Last = rec.Good // one object for both: a store may have made two of it
+	if set.Last == nil || set.Last.good() {
+		set.Last = set.Good // one object for both: a store may have made two of it
 	}
-	rec.Body = nil
-	return &entry{Record: rec, file: file}
+	set.Body = nil
+	return &entry{Set: set, file: file}
 }
 
-// stored returns the record as a store takes it.
-func (e *entry) stored() Record {
-	rec := e.Record
+// stored returns the set as a store takes it.
+func (e *entry) stored() Set {
+	set := e.Set
 	if e.file != nil {
-		rec.Body = []byte(e.file.Body())
+		set.Body = []byte(e.file.Body())
 	}
-	return rec
+	return set
 }
 
 // cost estimates the memory that an entry holds, in bytes.
@@ -97,18 +97,18 @@ func (c *cache) find(ctx context.Context, key string) *entry {
 
 // read returns an entry from the store, nil if it has none.
 func (c *cache) read(ctx context.Context, key string) *entry {
-	rec, ok := c.store.Load(ctx, key)
+	set, ok := c.store.Load(ctx, key)
 	if !ok {
 		return nil
 	}
-	return newEntry(key, rec, c.maxBytes)
+	return newEntry(key, set, c.maxBytes)
 }
 
 // keep keeps an entry in memory that the store has. The caller makes sure that it is not older
 // than the one in memory.
 func (c *cache) keep(key string, e *entry) {
 	if !ParseKey(key).TDMRep { // a failure to fetch tdmrep.json denies nothing
-		c.outages.note(key, &e.Record)
+		c.outages.note(key, &e.Set)
 	}
 	c.entries.Put(key, e, e.cost(key))
 }
@@ -120,7 +120,7 @@ func (c *cache) keepFound(key string, found *entry) *entry {
 		c.keep(key, found)
 		return found
 	}
-	own := &entry{Record: found.Record, file: found.file}
+	own := &entry{Set: found.Set, file: found.file}
 	own.Foreign = false
 	c.put(key, own, nil)
 	return own

@@ -86,7 +86,7 @@ func TestNewest(t *testing.T) {
 }
 
 // TestStoreFails: requests are decided as before, the failure is logged once a minute, and
-// no record is lost when the store works again.
+// no set is lost when the store works again.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web, s := newOrigins(), newDurable()
@@ -122,8 +122,8 @@ func TestStoreFails(t *testing.T) {
 
 // TestCost compares the memory of entries with their cost.
 func TestCost(t *testing.T) {
-	tdmrep := func(entries int) func(i int) Record {
-		return func(i int) Record {
+	tdmrep := func(entries int) func(i int) Set {
+		return func(i int) Set {
 			var b strings.Builder
 			for n := range entries {
 				fmt.Fprintf(&b, `%c{"location": "/%d/%d*", "tdm-reservation": 1, "tdm-policy": "https://a.example/%d"}`, "[,"[min(n, 1)], i, n, i)
@@ -131,27 +131,27 @@ func TestCost(t *testing.T) {
 			return fetched(200, b.String()+"]")
 		}
 	}
-	for name, record := range map[string]func(i int) Record{
+	for name, set := range map[string]func(i int) Set{
 		"tdmrep one":  tdmrep(1),
 		"tdmrep many": tdmrep(100),
-		"rules": func(i int) Record {
+		"rules": func(i int) Set {
 			var b strings.Builder
 			for line := range 50 {
 				fmt.Fprintf(&b, "User-agent: bot%d\nDisallow: /%d/%d\n", line, i, line)
 			}
 			return fetched(200, b.String())
 		},
-		"refusals": func(i int) Record {
-			var rec Record
+		"refusals": func(i int) Set {
+			var set Set
 			for token := range maxBound {
-				rec = rec.add(fmt.Sprintf("bot-%d", token), &Snapshot{
+				set = set.add(fmt.Sprintf("bot-%d", token), &Snapshot{
 					URL: fmt.Sprintf("https://%d.example/robots.txt", i), Status: 503, Error: fmt.Sprintf("the origin answered %d", 500+i%2),
 				})
 			}
-			return rec
+			return set
 		},
-		"nothing": func(i int) Record {
-			return Record{}.add("", &Snapshot{URL: fmt.Sprintf("https://%d.example/robots.txt", i), Status: 404})
+		"nothing": func(i int) Set {
+			return Set{}.add("", &Snapshot{URL: fmt.Sprintf("https://%d.example/robots.txt", i), Status: 404})
 		},
 	} {
 		n := gatetest.Rounds(2000)
@@ -160,7 +160,7 @@ func TestCost(t *testing.T) {
 		var cost int64
 		for i := range n {
 			key := Scope{Origin: fmt.Sprintf("https://%d.example", i), TDMRep: strings.HasPrefix(name, "tdmrep")}.Key()
-			e := newEntry(key, record(i), 0)
+			e := newEntry(key, set(i), 0)
 			entries[key] = e
 			cost += e.cost(key)
 		}
@@ -181,15 +181,15 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestRecordAdd: answers that bind one crawler are added and removed with those of that crawler, and
-// the record before does not change.
-func TestRecordAdd(t *testing.T) {
+// TestSetAdd: answers that bind one crawler are added and removed with those of that crawler, and
+// the set before does not change.
+func TestSetAdd(t *testing.T) {
 	good, denied := &Snapshot{Status: 200}, &Snapshot{Status: 403}
-	bound := Record{}.add("abot", denied)
+	bound := Set{}.add("abot", denied)
 	several := bound.add("bbot", denied).add("/"+NoSlot, denied)
 	for _, step := range []struct {
 		name  string
-		got   Record
+		got   Set
 		last  *Snapshot
 		slots []string
 	}{
@@ -198,7 +198,7 @@ func TestRecordAdd(t *testing.T) {
 		{"one of several is answered", several.add("abot", good), good, []string{"bbot"}},
 		{"all are answered", bound.add("abot", good), good, nil},
 		{"and one is not again", bound.add("abot", good).add("bbot", denied), good, []string{"bbot"}},
-		{"never one", Record{}.add("abot", good), good, nil},
+		{"never one", Set{}.add("abot", good), good, nil},
 	} {
 		if got := slices.Sorted(maps.Keys(step.got.Bound)); !slices.Equal(got, slices.Sorted(slices.Values(step.slots))) || step.got.Last != step.last {
 			t.Errorf("%s: got %q and %+v, want %q and %+v", step.name, got, step.got.Last, step.slots, step.last)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// durable is a Store that outlives an engine. It keeps records as JSON, so that times
+// durable is a Store that outlives an engine. It keeps sets as JSON, so that times
 // lose their monotonic part, as on a disk.
 type durable struct {
 	noStore
@@ -19,35 +19,35 @@ type durable struct {
 
 func newDurable() *durable { return &durable{rows: map[string][]byte{}} }
 
-func (d *durable) Load(_ context.Context, key string) (rec Record, ok bool) {
+func (d *durable) Load(_ context.Context, key string) (set Set, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.loads++
 	row, ok := d.rows[key]
 	if !ok {
-		return Record{}, false
+		return Set{}, false
 	}
-	if err := json.Unmarshal(row, &rec); err != nil {
+	if err := json.Unmarshal(row, &set); err != nil {
 		panic(err)
 	}
-	if rec.Good != nil && Digest(string(rec.Body)) != rec.Good.SHA256 {
+	if set.Good != nil && Digest(string(set.Body)) != set.Good.SHA256 {
 		panic("body and digest disagree")
 	}
-	return rec, true
+	return set, true
 }
 
-func (d *durable) Save(_ context.Context, records map[string]Record) error {
+func (d *durable) Save(_ context.Context, sets map[string]Set) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.err != nil {
 		return d.err
 	}
-	for key, rec := range records {
-		if rec.Empty() {
+	for key, set := range sets {
+		if set.Empty() {
 			delete(d.rows, key)
 			continue
 		}
-		row, err := json.Marshal(rec)
+		row, err := json.Marshal(set)
 		if err != nil {
 			panic(err)
 		}
@@ -56,13 +56,13 @@ func (d *durable) Save(_ context.Context, records map[string]Record) error {
 	return nil
 }
 
-// fetched returns the record of one answer to the request for a robots.txt, as a store keeps it.
-func fetched(status int, body string) Record {
+// fetched returns the set of one answer to the request for a robots.txt, as a store keeps it.
+func fetched(status int, body string) Set {
 	now := time.Now()
 	s := &Snapshot{URL: example, Status: status, Fetched: now, Since: now}
-	rec := Record{}.add("", s)
+	set := Set{}.add("", s)
 	if s.good() {
-		s.SHA256, rec.Body = Digest(body), []byte(body)
+		s.SHA256, set.Body = Digest(body), []byte(body)
 	}
-	return rec
+	return set
 }

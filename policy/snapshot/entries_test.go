@@ -123,9 +123,9 @@ func TestEntrySlots(t *testing.T) {
 			}
 		}
 		bound := func() map[string]int {
-			rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com", Crawlers: true})
+			set, _ := e.Known(t.Context(), Scope{Origin: "https://example.com", Crawlers: true})
 			by := map[string]int{}
-			for slot := range rec.Bound {
+			for slot := range set.Bound {
 				name, _, _ := SplitSlot(slot)
 				by[name]++
 			}
@@ -155,7 +155,7 @@ func TestEarlierSlots(t *testing.T) {
 			varied := &Snapshot{URL: example, Status: 200, Varies: true, Fetched: time.Now(), SHA256: Digest("User-agent: *\nAllow: /\n"), Lifetime: -1}
 			copied := scope
 			copied.Slot = "shopbot"
-			if err := disk.Save(t.Context(), map[string]Record{
+			if err := disk.Save(t.Context(), map[string]Set{
 				scope.Key():  {Bound: map[string]*Snapshot{"newsbot": refused, NoSlot: refused}, Copies: map[string]*Snapshot{"shopbot": varied}},
 				copied.Key(): {Good: varied, Last: varied, Body: []byte("User-agent: *\nAllow: /\n")},
 			}); err != nil {
@@ -173,8 +173,8 @@ func TestEarlierSlots(t *testing.T) {
 				}
 			}
 			e.Close()
-			rec, _ := disk.Load(t.Context(), scope.Key())
-			if len(rec.Bound)+len(rec.Copies) != 0 || !slices.Equal(slices.Collect(maps.Keys(disk.rows)), []string{scope.Key()}) {
+			set, _ := disk.Load(t.Context(), scope.Key())
+			if len(set.Bound)+len(set.Copies) != 0 || !slices.Equal(slices.Collect(maps.Keys(disk.rows)), []string{scope.Key()}) {
 				t.Errorf("the answers are still stored: %+v", disk.rows)
 			}
 		})

@@ -53,8 +53,8 @@ func TestExhausted(t *testing.T) {
 				}
 				refused("first")
 				time.Sleep(time.Minute)
-				if rec, known := e.Known(t.Context(), Scope{Origin: "https://example.com"}); known {
-					t.Errorf("it is known that %+v", rec.Last)
+				if set, known := e.Known(t.Context(), Scope{Origin: "https://example.com"}); known {
+					t.Errorf("it is known that %+v", set.Last)
 				}
 				if _, stored := disk.Load(t.Context(), "https://example.com"); stored {
 					t.Error("it is stored")
@@ -65,8 +65,8 @@ func TestExhausted(t *testing.T) {
 				time.Sleep(25 * time.Hour) // what is known has to be fetched anew
 				serve(web, short)
 				refused("later")
-				if rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); rec.Last == nil || !rec.Last.good() {
-					t.Errorf("the last answer is %+v", rec.Last)
+				if set, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); set.Last == nil || !set.Last.good() {
+					t.Errorf("the last answer is %+v", set.Last)
 				}
 				serve(web, rules("User-agent: *\nAllow: /\n"))
 				decided("in the end", "allow rule fresh")

@@ -184,8 +184,8 @@ func TestRotatingNames(t *testing.T) {
 		if got := honest(); got != want {
 			t.Errorf("after an hour: got %q, want %q", got, want)
 		}
-		if rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(rec.Bound) > 17 {
-			t.Errorf("%d answers are kept", len(rec.Bound))
+		if set, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(set.Bound) > 17 {
+			t.Errorf("%d answers are kept", len(set.Bound))
 		}
 	})
 }
@@ -231,8 +231,8 @@ func TestSlotIsKept(t *testing.T) {
 			}
 		}
 		hasSlot := func(token string) bool {
-			rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"})
-			return rec.Bound[slotOf("", token)] != nil
+			set, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"})
+			return set.Bound[slotOf("", token)] != nil
 		}
 		ask("HonestBot/1.0")
 		for i := range 20 {
@@ -291,8 +291,8 @@ func TestNoSlotRecovers(t *testing.T) {
 		check("deny unreachable unreachable", 10*time.Second)
 		time.Sleep(10 * time.Second)
 		check("allow no-match fresh", 0)
-		if rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(rec.Bound) != 16 {
-			t.Errorf("%d answers are kept, want 16", len(rec.Bound))
+		if set, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(set.Bound) != 16 {
+			t.Errorf("%d answers are kept, want 16", len(set.Bound))
 		}
 		time.Sleep(24 * time.Hour)
 		web.Serve(example, raw(forbidden))
@@ -413,8 +413,8 @@ func TestRefreshWithoutSlot(t *testing.T) {
 		if err != nil || st.State != Unreachable || st.Allow || st.Snapshot.Status != 403 || st.Snapshot.Fetched.Before(begun) {
 			t.Errorf("got %+v, %v", st, err)
 		}
-		rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"})
-		for slot := range rec.Bound {
+		set, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"})
+		for slot := range set.Bound {
 			if isNoSlot(slot) {
 				continue
 			}

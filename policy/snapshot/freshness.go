@@ -60,30 +60,30 @@ func (c *Settings) until(s *Snapshot) time.Time {
 // current returns the answer that is valid for a crawler now, nil if it has to be fetched. The
 // first choice is the answer that binds this crawler only, the second the answer for all crawlers,
 // and the third, for a crawler without a slot, the answer that such clients of its entry share.
-func (c *Settings) current(rec *Record, slot string, now, asked time.Time) *Snapshot {
-	if s := c.valid(rec, rec.Bound[slot], rec.Copies[slot], now, asked); s != nil {
+func (c *Settings) current(set *Set, slot string, now, asked time.Time) *Snapshot {
+	if s := c.valid(set, set.Bound[slot], set.Copies[slot], now, asked); s != nil {
 		return s
 	}
-	if c.forbids(rec.Bound[slot]) {
+	if c.forbids(set.Bound[slot]) {
 		return nil // the crawler has to ask again: what another was answered lifts nothing
 	}
-	if s := c.valid(rec, rec.Last, rec.Good, now, asked); s != nil {
+	if s := c.valid(set, set.Last, set.Good, now, asked); s != nil {
 		return s
 	}
-	if s := rec.Bound[noSlot(slot)]; c.isValid(s, now, asked) && !c.hasSlot(rec, nil, slot, now) {
+	if s := set.Bound[noSlot(slot)]; c.isValid(s, now, asked) && !c.hasSlot(set, nil, slot, now) {
 		return s
 	}
 	return nil
 }
 
 // valid returns which of the last answer and the last good copy is valid, nil if none is.
-func (c *Settings) valid(rec *Record, last, good *Snapshot, now, asked time.Time) *Snapshot {
-	if c.isValid(last, now, asked) && !rec.outdated(last) {
+func (c *Settings) valid(set *Set, last, good *Snapshot, now, asked time.Time) *Snapshot {
+	if c.isValid(last, now, asked) && !set.outdated(last) {
 		return last
 	}
 	// After a failure the good copy may still be valid. After a 404 it is not: the
 	// origin has removed the file.
-	if good != last && (last == nil || c.Classify(last) == Unreachable) && c.isValid(good, now, asked) && !rec.outdated(good) {
+	if good != last && (last == nil || c.Classify(last) == Unreachable) && c.isValid(good, now, asked) && !set.outdated(good) {
 		return good
 	}
 	return nil
@@ -103,8 +103,8 @@ func (c *Settings) isValid(s *Snapshot, now, asked time.Time) bool {
 // due reports whether a valid copy should be renewed in the background, so that no request
 // to a busy origin waits for it: in the last tenth of its lifetime. Crawlers without a slot
 // don't renew while the answer that they share is valid: each of them would try again.
-func (c *Settings) due(rec *Record, slot string, s *Snapshot, now time.Time) bool {
+func (c *Settings) due(set *Set, slot string, s *Snapshot, now time.Time) bool {
 	until := c.until(s)
 	return s.good() && now.Before(until) && now.After(until.Add(-until.Sub(s.Fetched)/10)) &&
-		(!c.isValid(rec.Bound[noSlot(slot)], now, now.Add(1)) || c.hasSlot(rec, nil, slot, now))
+		(!c.isValid(set.Bound[noSlot(slot)], now, now.Add(1)) || c.hasSlot(set, nil, slot, now))
 }

@@ -88,7 +88,7 @@ func engineWith(t testing.TB, c Config, known ...*crawler) *engine {
 	return &engine{r, known}
 }
 
-// reconfigured returns an engine with these crawlers that shares all records with e.
+// reconfigured returns an engine with these crawlers that shares all sets with e.
 func (e *engine) reconfigured(c Config, known ...*crawler) *engine {
 	c.Slots = slotsOf(known)
 	return &engine{e.Reconfigured(c), known}

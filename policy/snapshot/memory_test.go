@@ -36,7 +36,7 @@ type emptyStore struct {
 	err error
 }
 
-func (s emptyStore) Save(context.Context, map[string]Record) error { return s.err }
+func (s emptyStore) Save(context.Context, map[string]Set) error { return s.err }
 
 // usual is a robots.txt of 1.5 KB.
 func usual(host string) (int, string) {
@@ -48,7 +48,7 @@ func usual(host string) (int, string) {
 	return http.StatusOK, b.String()
 }
 
-// fill decides about n origins, and saves the records.
+// fill decides about n origins, and saves the sets.
 func fill(tb testing.TB, e *engine, n int) {
 	tb.Helper()
 	for i := range n {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Superseded says which older answers of a record have been superseded, so that they do not come
-// back when the record is merged with one of another gate that has not seen the newer ones. Only
+// Superseded says which older answers of a set have been superseded, so that they do not come
+// back when the set is merged with one of another gate that has not seen the newer ones. Only
 // a Resolver with Config.Shared notes it.
 type Superseded struct {
 	Brought map[string]time.Time `json:"brought,omitempty"` // by slot: when the crawler last brought an answer about the file for all
@@ -32,7 +32,7 @@ func slotName(slot string) string {
 const maxSuperseded = 2 * maxBound
 
 // note notes which answers s supersedes, which was fetched for the crawler with this slot.
-func (r *Record) note(slot string, s *Snapshot) {
+func (r *Set) note(slot string, s *Snapshot) {
 	slot = slotName(slot)
 	next := Superseded{}
 	if r.Superseded != nil {
@@ -67,7 +67,7 @@ func (s *Superseded) latest(a, b map[string]time.Time) map[string]time.Time {
 	return all
 }
 
-// Trim drops the oldest time, so that the record becomes shorter. It reports false if there is none.
+// Trim drops the oldest time, so that the set becomes shorter. It reports false if there is none.
 // The maps must belong to the caller.
 func (s *Superseded) Trim() bool {
 	if len(s.Brought) < len(s.Failed) {
@@ -93,16 +93,16 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// Merge returns what is known from two records of the same scope, which two gates have made apart from
+// Merge returns what is known from two sets of the same scope, which two gates have made apart from
 // each other: what one gate would know that had got all their answers, in the order in which they
 // were fetched. It is without Body. If both have an answer of the same time, that of a is taken.
 // Learned says that it differs from a.
-func Merge(a, b Record) (merged Record, learned bool) {
+func Merge(a, b Set) (merged Set, learned bool) {
 	if b.Empty() && !b.Refreshed.After(a.Refreshed) {
 		a.Body = nil
 		return a, false
 	}
-	m := Record{Refreshed: later(a.Refreshed, b.Refreshed)}
+	m := Set{Refreshed: later(a.Refreshed, b.Refreshed)}
 	s := mergeSuperseded(a.Superseded, b.Superseded)
 	if s != nil {
 		m.Superseded = s
@@ -145,10 +145,10 @@ func Merge(a, b Record) (merged Record, learned bool) {
 	return m, m.Good != a.Good || m.Last != a.last() || !maps.Equal(m.Bound, a.Bound) || !maps.Equal(m.Copies, a.Copies) || !m.Refreshed.Equal(a.Refreshed)
 }
 
-// mayHaveSuperseded reports whether the record may have lost the answer own, which is not in it, to a newer
+// mayHaveSuperseded reports whether the set may have lost the answer own, which is not in it, to a newer
 // one for all crawlers, and does not say so: it was made by a gate alone, or knows only its last slots.
 // An answer such as 403 allows everything, so it must not come back. One that denies may.
-func (r *Record) mayHaveSuperseded(slot string, own *Snapshot) bool {
+func (r *Set) mayHaveSuperseded(slot string, own *Snapshot) bool {
 	last := r.last()
 	if mine := r.Bound[slot]; mine != nil && mine.Fetched.Equal(own.Fetched) || own.Status < 400 || own.Status > 499 || own.NoSlot ||
 		last == nil || !last.Fetched.After(own.Fetched) {
@@ -161,7 +161,7 @@ func (r *Record) mayHaveSuperseded(slot string, own *Snapshot) bool {
 }
 
 // last returns Last. A store may leave it out if it is Good.
-func (r *Record) last() *Snapshot { return cmp.Or(r.Last, r.Good) }
+func (r *Set) last() *Snapshot { return cmp.Or(r.Last, r.Good) }
 
 func mergeSuperseded(a, b *Superseded) *Superseded {
 	if a == nil || b == nil {

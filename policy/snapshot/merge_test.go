@@ -39,14 +39,14 @@ func mergeAnswer(b byte, i int) (slot string, s *Snapshot) {
 	return slot, s
 }
 
-// tell adds an answer to a record, as an Engine with Shared does.
-func (r Record) tell(slot string, s *Snapshot) Record {
+// tell adds an answer to a set, as an Engine with Shared does.
+func (r Set) tell(slot string, s *Snapshot) Set {
 	next := r.add(slot, s)
 	next.note(slot, s)
 	return next
 }
 
-func (r Record) text() string {
+func (r Set) text() string {
 	r.Superseded = nil // it grows with what is known, and decides nothing by itself
 	if r.Last == nil {
 		r.Last = r.Good
@@ -58,7 +58,7 @@ func (r Record) text() string {
 	return string(data)
 }
 
-// FuzzMerge gives some answers to two gates, some to one and some to the other. Merged in either order, the records must
+// FuzzMerge gives some answers to two gates, some to one and some to the other. Merged in either order, the sets must
 // say what one gate would know that had got them all.
 func FuzzMerge(f *testing.F) {
 	f.Add([]byte{0x00, 0x93, 0x00}, uint8(1))
@@ -69,7 +69,7 @@ func FuzzMerge(f *testing.F) {
 		if len(input) > 40 {
 			input = input[:40]
 		}
-		var one, left, right Record
+		var one, left, right Set
 		for i, b := range input {
 			slot, s := mergeAnswer(b, i)
 			one = one.tell(slot, s)
@@ -82,7 +82,7 @@ func FuzzMerge(f *testing.F) {
 				left, _ = Merge(left, right)
 			}
 		}
-		for name, pair := range map[string][2]Record{"left, right": {left, right}, "right, left": {right, left}} {
+		for name, pair := range map[string][2]Set{"left, right": {left, right}, "right, left": {right, left}} {
 			got, learned := Merge(pair[0], pair[1])
 			if got.text() != one.text() {
 				t.Errorf("%s:\ngot  %s\nwant %s", name, got.text(), one.text())
@@ -100,7 +100,7 @@ func FuzzMerge(f *testing.F) {
 
 // TestMergeBound: the memory of superseded answers is bounded.
 func TestMergeBound(t *testing.T) {
-	var a, b Record
+	var a, b Set
 	for i := range 1000 {
 		s := &Snapshot{Status: 200, Fetched: mergeStart.Add(time.Duration(i) * time.Second)}
 		a = a.tell(fmt.Sprint("a", i), s)
@@ -110,7 +110,7 @@ func TestMergeBound(t *testing.T) {
 	if n := len(merged.Superseded.Brought); n != maxSuperseded {
 		t.Errorf("%d slots are remembered, want %d", n, maxSuperseded)
 	}
-	long := Record{}.tell(strings.Repeat("t", 1000), &Snapshot{Status: 200, Fetched: mergeStart})
+	long := Set{}.tell(strings.Repeat("t", 1000), &Snapshot{Status: 200, Fetched: mergeStart})
 	for slot := range long.Superseded.Brought {
 		if len(slot) > 32 {
 			t.Errorf("a slot of %d bytes is remembered", len(slot))
@@ -121,12 +121,12 @@ func TestMergeBound(t *testing.T) {
 // TestMergeRefreshed: a refresh is learned, also without an answer.
 func TestMergeRefreshed(t *testing.T) {
 	s := &Snapshot{Status: 200, Fetched: mergeStart}
-	known := Record{Good: s, Last: s}
-	refreshed := Record{Refreshed: mergeStart.Add(time.Minute)}
+	known := Set{Good: s, Last: s}
+	refreshed := Set{Refreshed: mergeStart.Add(time.Minute)}
 	for _, test := range []struct {
-		a, b    Record
+		a, b    Set
 		learned bool
-	}{{known, refreshed, true}, {refreshed, known, true}, {known, Record{}, false}, {known, known, false}} {
+	}{{known, refreshed, true}, {refreshed, known, true}, {known, Set{}, false}, {known, known, false}} {
 		got, learned := Merge(test.a, test.b)
 		if learned != test.learned || got.Good != s || !got.Refreshed.Equal(later(test.a.Refreshed, test.b.Refreshed)) {
 			t.Errorf("%s and %s: got %s, %v", test.a.text(), test.b.text(), got.text(), learned)
@@ -137,24 +137,24 @@ func TestMergeRefreshed(t *testing.T) {
 // TestMergeUntold: an answer to one crawler that allows everything does not come back if a newer one may have
 // superseded it, as a gate alone does not note; nor if that was forgotten. One that denies does.
 func TestMergeUntold(t *testing.T) {
-	old := func(status int) Record {
-		return Record{}.tell("/a", &Snapshot{Status: status, Fetched: mergeStart})
+	old := func(status int) Set {
+		return Set{}.tell("/a", &Snapshot{Status: status, Fetched: mergeStart})
 	}
 	shared := &Snapshot{Status: 200, Fetched: mergeStart.Add(time.Hour)}
-	alone := Record{Good: shared, Last: shared}
-	told := Record{}.tell("b", shared)
-	var forgetful Record
+	alone := Set{Good: shared, Last: shared}
+	told := Set{}.tell("b", shared)
+	var forgetful Set
 	for i := range 2 * maxSuperseded {
 		forgetful = forgetful.tell(fmt.Sprint("c", i), &Snapshot{Status: 200, Fetched: mergeStart.Add(time.Duration(i+1) * time.Minute)})
 	}
 	for name, test := range map[string]struct {
-		other  Record
+		other  Set
 		status int
 		kept   bool
 	}{
 		"403, alone": {alone, 403, false}, "403, told": {told, 403, true}, "403, forgotten": {forgetful, 403, false}, "503, alone": {alone, 503, true},
 	} {
-		for _, pair := range [][2]Record{{old(test.status), test.other}, {test.other, old(test.status)}} {
+		for _, pair := range [][2]Set{{old(test.status), test.other}, {test.other, old(test.status)}} {
 			if merged, _ := Merge(pair[0], pair[1]); (merged.Bound["/a"] != nil) != test.kept {
 				t.Errorf("%s: got %s", name, merged.text())
 			}

@@ -39,16 +39,16 @@ type Forbidden struct {
 // any number of hosts that are down. The last failures are the ones of interest.
 const maxOutages = 50
 
-// outages are the last records of interest, at most maxOutages of each kind.
+// outages are the last sets of interest, at most maxOutages of each kind.
 type outages struct {
 	mu  sync.Mutex
 	all []outage // the newest at the end
 }
 
-// An outage is a record in which an answer is a failure under some settings.
+// An outage is a set in which an answer is a failure under some settings.
 type outage struct {
-	key  string // of the record's scope
-	rec  Record
+	key  string // of the set's scope
+	set  Set
 	kind outageKind
 }
 
@@ -61,13 +61,13 @@ const (
 	refused             // a 401 or 403
 )
 
-func kindOf(rec *Record) (kind outageKind) {
-	if s, _, _ := (&Settings{}).outage(rec, time.Now()); s != nil { // under the strictest settings
+func kindOf(set *Set) (kind outageKind) {
+	if s, _, _ := (&Settings{}).outage(set, time.Now()); s != nil { // under the strictest settings
 		return failing
 	}
-	for slot, s := range rec.Bound {
+	for slot, s := range set.Bound {
 		switch {
-		case s.forbidden() && rec.copyFor(slot) != nil:
+		case s.forbidden() && set.copyFor(slot) != nil:
 			return replaced
 		case s.forbidden():
 			kind = refused
@@ -76,12 +76,12 @@ func kindOf(rec *Record) (kind outageKind) {
 	return kind
 }
 
-// note takes note of the newest record under a key.
-func (o *outages) note(key string, rec *Record) {
+// note takes note of the newest set under a key.
+func (o *outages) note(key string, set *Set) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all = slices.DeleteFunc(o.all, func(k outage) bool { return k.key == key })
-	kind := kindOf(rec)
+	kind := kindOf(set)
 	if kind == noOutage {
 		return
 	}
@@ -96,10 +96,10 @@ func (o *outages) note(key string, rec *Record) {
 	if n == maxOutages {
 		o.all = slices.Delete(o.all, first, first+1)
 	}
-	o.all = append(o.all, outage{key, *rec, kind})
+	o.all = append(o.all, outage{key, *set, kind})
 }
 
-// newest returns the records, the newest first.
+// newest returns the sets, the newest first.
 func (o *outages) newest() []outage {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,10 +112,10 @@ func (o *outages) newest() []outage {
 func (o *outages) forbidden(r *Settings, now time.Time) (all []Forbidden) {
 	later := now.Add(1) // no request has asked meanwhile
 	for _, k := range o.newest() {
-		for _, slot := range slices.Sorted(maps.Keys(k.rec.Bound)) {
-			s, good := k.rec.Bound[slot], k.rec.copyFor(slot)
+		for _, slot := range slices.Sorted(maps.Keys(k.set.Bound)) {
+			s, good := k.set.Bound[slot], k.set.copyFor(slot)
 			name, token, ok := SplitSlot(slot)
-			if !ok || !s.forbidden() || s.NoSlot || good == nil || r.current(&k.rec, slot, now, later) != s && !r.forbids(s) {
+			if !ok || !s.forbidden() || s.NoSlot || good == nil || r.current(&k.set, slot, now, later) != s && !r.forbids(s) {
 				continue
 			}
 			res := r.ResolveAt(s, good, now)
@@ -136,11 +136,11 @@ func isFailure(r *Settings, s *Snapshot) bool { return s != nil && r.Classify(s)
 // list returns the outages there are now, the last that was tried in front.
 func (o *outages) list(r *Settings, now time.Time) (all []Outage) {
 	for _, k := range o.newest() {
-		s, slot, tokens := r.outage(&k.rec, now)
+		s, slot, tokens := r.outage(&k.set, now)
 		if s == nil {
 			continue
 		}
-		res := r.ResolveAt(s, k.rec.copyFor(slot), now)
+		res := r.ResolveAt(s, k.set.copyFor(slot), now)
 		scope := ParseKey(k.key)
 		all = append(all, Outage{
 			Origin: scope.Origin, Crawlers: scope.Crawlers, Tokens: tokens, State: res.State, Allow: res.Allow,
@@ -150,18 +150,18 @@ func (o *outages) list(r *Settings, now time.Time) (all []Outage) {
 	return all[:min(len(all), maxOutages)]
 }
 
-// outage returns the last failure in a record, nil if there is no outage now. bound is the
+// outage returns the last failure in a set, nil if there is no outage now. bound is the
 // slot that the failure binds, empty if it binds all crawlers; tokens are those of all crawlers
 // with a failure. A failure that binds one crawler does not count after its lifetime, if the
-// record has an answer for all crawlers that is valid or newer.
-func (c *Settings) outage(rec *Record, now time.Time) (s *Snapshot, bound string, tokens []string) {
-	if isFailure(c, rec.Last) {
-		return rec.Last, "", nil
+// set has an answer for all crawlers that is valid or newer.
+func (c *Settings) outage(set *Set, now time.Time) (s *Snapshot, bound string, tokens []string) {
+	if isFailure(c, set.Last) {
+		return set.Last, "", nil
 	}
 	later := now.Add(1) // no request has asked meanwhile
-	for _, slot := range slices.Sorted(maps.Keys(rec.Bound)) {
-		b := rec.Bound[slot]
-		answered := rec.Last != nil && (c.isValid(rec.Last, now, later) || !rec.Last.Fetched.Before(b.Fetched))
+	for _, slot := range slices.Sorted(maps.Keys(set.Bound)) {
+		b := set.Bound[slot]
+		answered := set.Last != nil && (c.isValid(set.Last, now, later) || !set.Last.Fetched.Before(b.Fetched))
 		_, token, ok := SplitSlot(slot)
 		if !ok || !isFailure(c, b) || answered && !c.isValid(b, now, later) && !c.forbids(b) {
 			continue

@@ -100,8 +100,8 @@ func TestOutagesAreBounded(t *testing.T) {
 		e := engineFor(t, defaults(), newOrigins(), newDurable(), io.Discard)
 		defer e.Close()
 		for i := range 3 * maxOutages {
-			rec := Record{}.add("", &Snapshot{Fetched: time.Now(), Since: time.Now(), Failures: 1, Error: "x"})
-			e.cache.put(fmt.Sprintf("http://%d.example", i), &entry{Record: rec}, nil)
+			set := Set{}.add("", &Snapshot{Fetched: time.Now(), Since: time.Now(), Failures: 1, Error: "x"})
+			e.cache.put(fmt.Sprintf("http://%d.example", i), &entry{Set: set}, nil)
 		}
 		all := e.Outages()
 		if len(all) != maxOutages || all[0].Origin != "http://149.example" || all[maxOutages-1].Origin != "http://100.example" {

@@ -30,7 +30,7 @@ func (r *Resolver) outdate(key string, asked time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !sf.entry.Empty() || r.config.Shared {
-		next := &entry{Record: sf.entry.Record, file: sf.entry.file}
+		next := &entry{Set: sf.entry.Set, file: sf.entry.file}
 		next.Refreshed = asked
 		sf.entry = next
 		r.cache.put(key, next, nil)
@@ -56,8 +56,8 @@ func (r *Resolver) Learn(key string) {
 	r.learn(sf)
 }
 
-// Reread makes r read each record from the store again when a request needs it, in place of the one
-// in memory: other processes may have saved records of which r was not told with [Resolver.Learn].
+// Reread makes r read each set from the store again when a request needs it, in place of the one
+// in memory: other processes may have saved sets of which r was not told with [Resolver.Learn].
 func (r *Resolver) Reread() { r.cache.entries.Clear() }
 
 // learn merges what the store has with what is known in memory.
@@ -70,13 +70,13 @@ func (r *Resolver) learn(sf *scopeFetches) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := sf.entry
-	rec, learned := Merge(known.Record, saved.Record)
+	set, learned := Merge(known.Set, saved.Set)
 	if !learned {
 		return
 	}
-	r.settingsFor(sf.scope).vacate(&rec, sf.jobs, time.Now())
-	next := &entry{Record: rec}
-	switch rec.Good {
+	r.settingsFor(sf.scope).vacate(&set, sf.jobs, time.Now())
+	next := &entry{Set: set}
+	switch set.Good {
 	case nil:
 	case known.Good:
 		next.file = known.file

@@ -10,7 +10,7 @@ import (
 type question struct {
 	Query
 	settings *Settings // by which answers are read
-	key      string    // of the record
+	key      string    // of the set
 }
 
 func (r *Resolver) question(q Query) question {
@@ -66,7 +66,7 @@ func (r *Resolver) inMemory(q question) (res Resolution, ok bool) {
 
 // valid returns what a known answer means to a crawler, if one is valid that was not fetched before since.
 func (r *Resolver) valid(q question, known *entry, from Layer, now, asked, since time.Time) (res Resolution, ok bool) {
-	s := q.settings.current(&known.Record, q.Slot, now, asked)
+	s := q.settings.current(&known.Set, q.Slot, now, asked)
 	if s == nil || s.Fetched.Before(since) {
 		return Resolution{}, false
 	}
@@ -77,7 +77,7 @@ func (r *Resolver) valid(q question, known *entry, from Layer, now, asked, since
 
 // renew starts a fetch in the background if an answer is about to end.
 func (r *Resolver) renew(q question, known *entry, s *Snapshot, now time.Time) {
-	if !q.settings.due(&known.Record, q.Slot, s, now) || !known.renewing.CompareAndSwap(false, true) {
+	if !q.settings.due(&known.Set, q.Slot, s, now) || !known.renewing.CompareAndSwap(false, true) {
 		return
 	}
 	r.mu.Lock()
@@ -135,7 +135,7 @@ func (r *Resolver) wait(ctx context.Context, q question, since time.Time) (Resol
 			return Resolution{}, job.err
 		}
 		now := time.Now()
-		s := q.settings.current(&job.entry.Record, q.Slot, now, asked)
+		s := q.settings.current(&job.entry.Set, q.Slot, now, asked)
 		if own && (s == nil || s.Fetched.Before(since)) {
 			s = job.answer
 		}
@@ -211,7 +211,7 @@ func (r *Resolver) meaning(q question, known *entry, s *Snapshot, now time.Time)
 }
 
 // copyEntry returns the copy that binds the crawler with a slot only, with its rules. It returns nil if the
-// rules are gone: they are in a record of their own, which the store may have forgotten.
+// rules are gone: they are in a set of their own, which the store may have forgotten.
 func (r *Resolver) copyEntry(key, slot string, s *Snapshot) *entry {
 	key = copyKey(key, slot)
 	has := func(known *entry) bool {
@@ -244,7 +244,7 @@ func (r *Resolver) Peek(ctx context.Context, query Query) (res Resolution, due, 
 		return Resolution{}, false, false
 	}
 	now := time.Now()
-	s := q.settings.current(&known.Record, q.Slot, now, now)
+	s := q.settings.current(&known.Set, q.Slot, now, now)
 	if s == nil {
 		s, due = known.newest(q.Slot), true
 	}

@@ -15,8 +15,8 @@ import (
 type Config struct {
 	Settings  Settings
 	Transport http.RoundTripper // for fetches, with any limits on destinations; nil: http.DefaultTransport
-	Store     Store             // nil: records are kept in memory only
-	Shared    bool              // several gates share the Store: records note what [Merge] needs
+	Store     Store             // nil: sets are kept in memory only
+	Shared    bool              // several gates share the Store: sets note what [Merge] needs
 	Slots     []string          // of the configured crawlers, see [Slot]: clients can't take these by inventing names
 	Log       *slog.Logger      // nil: none
 	OnFetch   func(Fetch)       // called after every fetch; may be nil
@@ -88,7 +88,7 @@ func New(c Config) (*Resolver, error) {
 	return s.resolver(c), nil
 }
 
-// Reconfigured returns a resolver that reads answers as c says and shares with r all records and
+// Reconfigured returns a resolver that reads answers as c says and shares with r all sets and
 // the fetches that are under way. Both may be used at the same time. The Store, the Log,
 // Settings.MaxBytes and Settings.CacheBytes of c are ignored: those of [New] hold. Closing one
 // closes both.
@@ -110,7 +110,7 @@ func (r *Resolver) settingsFor(of Scope) *Settings {
 	return r.settings
 }
 
-// Close ends background work and saves the records that are not saved yet.
+// Close ends background work and saves the sets that are not saved yet.
 func (r *Resolver) Close() {
 	r.mu.Lock()
 	r.cancel()
@@ -120,16 +120,16 @@ func (r *Resolver) Close() {
 }
 
 // Settle waits until the answers that have been returned so far are in the Store, the Store fails, or ctx ends. A
-// record of a decision that is written afterwards then names no evidence that a crash could take away.
+// decision that is recorded afterwards then names no evidence that a crash could take away.
 func (r *Resolver) Settle(ctx context.Context) { r.cache.unsaved.settle(ctx) }
 
-// Known returns the record of a scope, without a fetch.
-func (r *Resolver) Known(ctx context.Context, s Scope) (rec Record, ok bool) {
+// Known returns the set of a scope, without a fetch.
+func (r *Resolver) Known(ctx context.Context, s Scope) (set Set, ok bool) {
 	known := r.cache.find(ctx, s.Key())
 	if known == nil || known.Empty() {
-		return Record{}, false
+		return Set{}, false
 	}
-	return known.Record, true
+	return known.Set, true
 }
 
 // Origins returns origins that the [Store] has, as its method of that name does. The store has an

@@ -84,8 +84,8 @@ func TestManyTokens(t *testing.T) {
 		for i := range 100 {
 			e.Decide(t.Context(), asks(t, "https://example.com/", "Other"+strings.Repeat("x", i)+"/1.0"))
 		}
-		if rec, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(rec.Bound) != maxBound+1 || rec.Bound[noSlot("/")] == nil {
-			t.Errorf("%d answers are kept, want those of %d crawlers and one more", len(rec.Bound), maxBound)
+		if set, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(set.Bound) != maxBound+1 || set.Bound[noSlot("/")] == nil {
+			t.Errorf("%d answers are kept, want those of %d crawlers and one more", len(set.Bound), maxBound)
 		}
 	})
 }
@@ -238,7 +238,7 @@ func TestPanic(t *testing.T) {
 // panicking is a store that panics.
 type panicking struct{ emptyStore }
 
-func (panicking) Load(context.Context, string) (Record, bool)    { panic("oops") }
+func (panicking) Load(context.Context, string) (Set, bool)       { panic("oops") }
 func (panicking) Acquire(context.Context, string) (func(), bool) { panic("oops") }
 
 // TestStorePanics: a request is decided by a fetch if the store panics, which is logged.

@@ -43,22 +43,22 @@ func (r *Resolver) fetch(sf *scopeFetches, job *fetchJob, known *entry) (s *Snap
 // keepLocked adds the answer of a job to what is known. Other jobs may have ended since this one
 // was started. It returns the answer as it is kept. Release is called when the store has it.
 func (r *Resolver) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file content, release func()) *Snapshot {
-	rec, settings := &sf.entry.Record, r.settingsFor(sf.scope)
+	set, settings := &sf.entry.Set, r.settingsFor(sf.scope)
 	sf.apart = !s.shared()
 	if sf.apart && isNoSlot(job.bound) {
 		s = forOthers(s)
 	}
-	settings.count(s, rec, job.bound)
-	next := rec.add(job.bound, s)
+	settings.count(s, set, job.bound)
+	next := set.add(job.bound, s)
 	if r.config.Shared {
 		next.note(job.bound, s)
 	}
 	settings.vacate(&next, sf.jobs, time.Now())
 	if s.good() && !s.shared() {
-		// The rules of a copy for one crawler are kept in a record of their own.
-		r.cache.put(copyKey(sf.key, job.bound), &entry{Record: Record{Good: s, Last: s}, file: file}, nil)
+		// The rules of a copy for one crawler are kept in a set of their own.
+		r.cache.put(copyKey(sf.key, job.bound), &entry{Set: Set{Good: s, Last: s}, file: file}, nil)
 	}
-	for slot := range rec.Copies {
+	for slot := range set.Copies {
 		if next.Copies[slot] == nil {
 			r.cache.put(copyKey(sf.key, slot), &entry{}, nil) // so that the store forgets it
 		}
@@ -69,7 +69,7 @@ func (r *Resolver) keepLocked(sf *scopeFetches, job *fetchJob, s *Snapshot, file
 	case next.Good != s:
 		file = sf.entry.file
 	}
-	sf.entry = &entry{Record: next, file: file}
+	sf.entry = &entry{Set: next, file: file}
 	r.cache.put(sf.key, sf.entry, release)
 	return s
 }
@@ -86,13 +86,13 @@ func forOthers(s *Snapshot) *Snapshot {
 // count sets s.Since and s.Failures: since when the origin has given answers of the class of s, and
 // how many failures in a row there were. If the answer before is of that class, count continues
 // its figures.
-func (c *Settings) count(s *Snapshot, rec *Record, slot string) {
+func (c *Settings) count(s *Snapshot, set *Set, slot string) {
 	class := c.Classify(s)
 	if class == Fresh {
 		return
 	}
 	s.Since = s.Fetched
-	if before := rec.newest(slot); before != nil && !before.good() && c.Classify(before) == class {
+	if before := set.newest(slot); before != nil && !before.good() && c.Classify(before) == class {
 		s.Since, s.Failures = before.Since, before.Failures
 	}
 	if class == Unreachable {
@@ -105,10 +105,10 @@ func (r *Resolver) forgetCopy(sf *scopeFetches, slot string, gone *Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if gone != nil && sf.entry.Copies[slot] == gone {
-		rec := sf.entry.Record
-		rec.Copies = maps.Clone(rec.Copies)
-		delete(rec.Copies, slot)
-		sf.entry = &entry{Record: rec, file: sf.entry.file}
+		set := sf.entry.Set
+		set.Copies = maps.Clone(set.Copies)
+		delete(set.Copies, slot)
+		sf.entry = &entry{Set: set, file: sf.entry.file}
 	}
 }
 

@@ -95,7 +95,7 @@ func (r *Resolver) join(sf *scopeFetches, q question, since time.Time) (job *fet
 	defer r.mu.Unlock()
 	now := time.Now()
 	slot := q.Slot
-	if !q.settings.hasSlot(&sf.entry.Record, sf.jobs, q.Slot, now) {
+	if !q.settings.hasSlot(&sf.entry.Set, sf.jobs, q.Slot, now) {
 		slot = noSlot(q.Slot)
 	}
 	if job = sf.jobs[slot]; job != nil {
@@ -196,7 +196,7 @@ func (r *Resolver) permitted(sf *scopeFetches, job *fetchJob, known *entry) (rel
 
 // answeredLocked returns an answer that makes a job needless, nil if there is none.
 func (r *Resolver) answeredLocked(sf *scopeFetches, job *fetchJob) *Snapshot {
-	s := job.settings.current(&sf.entry.Record, job.Slot, time.Now(), job.asked)
+	s := job.settings.current(&sf.entry.Set, job.Slot, time.Now(), job.asked)
 	if s == nil || !s.Fetched.After(job.since) {
 		return nil
 	}

@@ -2,8 +2,8 @@ package snapshot
 
 import "strings"
 
-// A Scope says which file of an origin a [Record] is of, and for which clients it decides. For each file there
-// is one record for the configured crawlers and one for all other clients, and neither decides for the other side:
+// A Scope says which file of an origin a [Set] is of, and for which clients it decides. For each file there
+// is one set for the configured crawlers and one for all other clients, and neither decides for the other side:
 // an origin may answer the User-Agent of a crawler otherwise than that of other clients, with or without Vary.
 type Scope struct {
 	Origin   string
@@ -13,13 +13,13 @@ type Scope struct {
 }
 
 const (
-	// tdmrepPrefix begins the keys of records of tdmrep.json. Stores list the origins of the other keys only.
+	// tdmrepPrefix begins the keys of sets of tdmrep.json. Stores list the origins of the other keys only.
 	tdmrepPrefix = "tdmrep "
-	// crawlersPrefix begins the rest of the keys of records for configured crawlers.
+	// crawlersPrefix begins the rest of the keys of sets for configured crawlers.
 	crawlersPrefix = "crawlers "
 )
 
-// Key returns the name under which a [Store] keeps the record of the scope.
+// Key returns the name under which a [Store] keeps the set of the scope.
 func (s Scope) Key() string {
 	key := s.Origin
 	if s.Crawlers {
@@ -50,7 +50,7 @@ func (s Scope) URL() string {
 	return s.Origin + robotsPath
 }
 
-// copyKey returns the key of the copy that binds the crawler with this slot only, beside the record
+// copyKey returns the key of the copy that binds the crawler with this slot only, beside the set
 // with this key.
 func copyKey(key, slot string) string {
 	const longest = 256 // stores bound the length of keys

@@ -18,9 +18,10 @@ import (
 // NoSlot stands for the product token in the slot of the answer that clients without a slot share.
 const NoSlot = "(others)"
 
-// Slot returns the key in [Record.Bound] and [Record.Copies] for answers that bind only the crawler with these
-// product tokens, of which the first counts, and this name; the name is empty for clients that match none of
-// the configured crawlers. Slots of earlier versions are a [TokenKey] alone, which is never equal.
+// Slot returns the key in [Set.Bound] and [Set.Copies] for answers that bind one crawler only: the name of its entry in
+// the configuration, and the first of its product tokens. The name is empty for clients that match no entry. Each entry
+// has a bounded number of slots for tokens that its clients chose, see [NoSlot]. Slots of earlier versions are a
+// [TokenKey] alone, which is never equal.
 func Slot(crawler string, tokens []string) string { return slotOf(crawler, TokenKey(tokens)) }
 
 func slotOf(crawler, tokenKey string) string { return crawler + "/" + tokenKey }
@@ -65,13 +66,13 @@ const (
 
 // hasSlot reports whether a crawler has its slot, or there is a free one for it.
 // A crawler with a job has one.
-func (c *Settings) hasSlot(rec *Record, jobs map[string]*fetchJob, slot string, now time.Time) bool {
+func (c *Settings) hasSlot(set *Set, jobs map[string]*fetchJob, slot string, now time.Time) bool {
 	if c.reserved[slot] {
 		return true
 	}
 	shared, taken := noSlot(slot), 0
 	counts := func(other string) bool { return other != slot && !c.reserved[other] && noSlot(other) == shared }
-	for other, s := range rec.allOwn() {
+	for other, s := range set.allOwn() {
 		if counts(other) && jobs[other] == nil && now.Before(c.freeFrom(s, now)) {
 			taken++
 		}
@@ -103,12 +104,12 @@ func (c *Settings) freeFrom(s *Snapshot, now time.Time) time.Time {
 	return until.Add(min(max(until.Sub(s.Fetched), minKept), maxKept))
 }
 
-// vacate drops answers from a record until the slots of each entry suffice, first from the slots that have been
-// free for longest, and all of entries that are not configured any more. The record has not been handed out
+// vacate drops answers from a set until the slots of each entry suffice, first from the slots that have been
+// free for longest, and all of entries that are not configured any more. The set has not been handed out
 // yet. hasSlot has made sure that enough slots are free.
-func (c *Settings) vacate(rec *Record, jobs map[string]*fetchJob, now time.Time) {
+func (c *Settings) vacate(set *Set, jobs map[string]*fetchJob, now time.Time) {
 	taken, free := map[string]int{}, map[string][]string{} // by the slot that their entry shares
-	for slot := range rec.allOwn() {
+	for slot := range set.allOwn() {
 		if c.reserved[slot] {
 			continue
 		}
@@ -126,10 +127,10 @@ func (c *Settings) vacate(rec *Record, jobs map[string]*fetchJob, now time.Time)
 		if c.reserved[entry] {
 			most = maxBound
 		}
-		slices.SortFunc(slots, func(a, b string) int { return c.freeFrom(rec.own(a), now).Compare(c.freeFrom(rec.own(b), now)) })
+		slices.SortFunc(slots, func(a, b string) int { return c.freeFrom(set.own(a), now).Compare(c.freeFrom(set.own(b), now)) })
 		for _, slot := range slots[:min(max(taken[entry]-most, 0), len(slots))] {
-			delete(rec.Bound, slot)
-			delete(rec.Copies, slot)
+			delete(set.Bound, slot)
+			delete(set.Copies, slot)
 		}
 	}
 }

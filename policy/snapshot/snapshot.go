@@ -5,7 +5,7 @@
 // A [Resolver] answers a [Query] with a [Resolution]. It fetches a file if it has to, keeps what was answered in memory,
 // saves it, and renews it in the background. [Settings] say how files are fetched and for how long answers count.
 //
-// A [Snapshot] is one answer. What is known of an origin's file is a [Record], which a [Store] keeps under the key of
+// A [Snapshot] is one answer. The snapshots of an origin's file are a [Set], which a [Store] keeps under the key of
 // its [Scope]. An [Archive] has the answers of the past. Store and Archive are the seams for other databases.
 package snapshot
 
@@ -18,11 +18,11 @@ package snapshot
 //	when there is a fetch:
 //		schedule.go
 //	whose answer binds whom:
-//		slots.go and record.go
+//		slots.go and set.go
 //	which files are fetched beside robots.txt:
 //		file.go for what is parsed, scope.go for its place in stores; tdmrepFor of package policy is a model of its
 //		use
-//	where records are kept:
+//	where sets are kept:
 //		store.go and archive.go have the contract; internal/store/storetest tests it
 
 import (

@@ -2,30 +2,30 @@ package snapshot
 
 import "context"
 
-// A Store keeps records of robots.txt and tdmrep.json beyond what fits into memory and beyond the life of the
+// A Store keeps what is known of files of origins, in sets, beyond what fits into memory and beyond the life of the
 // process. Several processes may share one.
 //
-// A store may forget a record at any time, which costs a fetch. It must not
-// return a record that was not saved under the key, nor one with a Body that differs
+// A store may forget a set at any time, which costs a fetch. It must not
+// return a set that was not saved under the key, nor one with a Body that differs
 // from the digest in Good. Everything that it has to keep is in the exported
-// fields of [Record], which encoding/json can encode.
+// fields of [Set], which encoding/json can encode.
 //
 // Methods are safe for concurrent use and return soon after their context ends.
 type Store interface {
-	// Load returns the record under a key, which is that of a [Scope]. ok is false if
+	// Load returns the set under a key, which is that of a [Scope]. ok is false if
 	// there is none, or if it can't be read.
-	Load(ctx context.Context, key string) (rec Record, ok bool)
+	Load(ctx context.Context, key string) (set Set, ok bool)
 
-	// Save keeps the records, by key, in place of those that the store has under these keys, and
+	// Save keeps the sets, by key, in place of those that the store has under these keys, and
 	// forgets those that are empty. The map belongs to the store only during the call.
-	Save(ctx context.Context, records map[string]Record) error
+	Save(ctx context.Context, sets map[string]Set) error
 
 	// Acquire asks for permission to fetch a file, so that of several processes only
 	// one fetches it. It waits while another process has permission for the same key. It returns
 	// when the permission is free, ctx ends, or the store fails; in all cases the caller may fetch.
 	// Ctx lasts for Settings.Timeout and 4 s: as long as another process may need.
 	//
-	// If changed is true, another process may have saved a record under the key since the
+	// If changed is true, another process may have saved a set under the key since the
 	// caller loaded it, so the caller loads it again before it fetches. After any wait return
 	// changed=true: that is always correct and costs one Load.
 	//
@@ -37,20 +37,20 @@ type Store interface {
 	// A store of one process alone returns nil and false at once.
 	Acquire(ctx context.Context, key string) (release func(), changed bool)
 
-	// Origins returns origins that have records of robots.txt and this text in their name, about limit of them,
+	// Origins returns origins of whose robots.txt it has a set, with this text in their name, about limit of them,
 	// and from where the next call goes on: "" at the end. The first call has from = "". For a
-	// person who reads a list: it returns soon, so with many records it may return fewer origins
+	// person who reads a list: it returns soon, so with many sets it may return fewer origins
 	// before the end, even none. It may return an origin again, and it may leave out one that is
 	// saved or forgotten between the calls. The error is that from is none of its own, or that
-	// the records can't be read.
+	// the sets can't be read.
 	Origins(ctx context.Context, contains, from string, limit int) (origins []string, next string, err error)
 }
 
 // noStore is the Store of a resolver without one.
 type noStore struct{}
 
-func (noStore) Load(context.Context, string) (Record, bool)    { return Record{}, false }
-func (noStore) Save(context.Context, map[string]Record) error  { return nil }
+func (noStore) Load(context.Context, string) (Set, bool)       { return Set{}, false }
+func (noStore) Save(context.Context, map[string]Set) error     { return nil }
 func (noStore) Acquire(context.Context, string) (func(), bool) { return nil, false }
 func (noStore) Origins(context.Context, string, string, int) ([]string, string, error) {
 	return nil, "", nil

@@ -235,19 +235,19 @@ func TestVaryManyTokens(t *testing.T) {
 			time.Sleep(25 * time.Hour)
 		}
 		s.check("configured crawlers", "NewsBot", denied)
-		rec, _ := s.engine.Known(t.Context(), Scope{Origin: "https://example.com"})
-		if n := len(rec.Copies); n == 0 || n > maxBound {
+		set, _ := s.engine.Known(t.Context(), Scope{Origin: "https://example.com"})
+		if n := len(set.Copies); n == 0 || n > maxBound {
 			t.Errorf("%d copies are known, want %d at most", n, maxBound)
 		}
 		s.engine.Close() // no more writes to the store
 		kept := 0
 		for key := range s.disk.rows {
-			if rec, _ := s.disk.Load(t.Context(), key); ParseKey(key).Slot != "" && !ParseKey(key).Crawlers && !rec.Empty() {
+			if set, _ := s.disk.Load(t.Context(), key); ParseKey(key).Slot != "" && !ParseKey(key).Crawlers && !set.Empty() {
 				kept++
 			}
 		}
-		if kept != len(rec.Copies) {
-			t.Errorf("%d copies are stored, %d are known", kept, len(rec.Copies))
+		if kept != len(set.Copies) {
+			t.Errorf("%d copies are stored, %d are known", kept, len(set.Copies))
 		}
 	})
 }

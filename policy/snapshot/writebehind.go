@@ -12,13 +12,13 @@ import (
 
 const (
 	// saveInterval is the pause after each write. It is short, since a crash loses the snapshots
-	// that are not saved yet, and records of the audit log wait for them.
+	// that are not saved yet, and entries of the audit log wait for them.
 	saveInterval = 100 * time.Millisecond
 	// retryInterval is the pause after a write that failed.
 	retryInterval = 5 * time.Second
 	// saveTimeout bounds one write, also the last one in close.
 	saveTimeout = 30 * time.Second
-	// maxRound bounds the records of one write, by their cost.
+	// maxRound bounds the sets of one write, by their cost.
 	maxRound = 8 << 20
 	// minUnsaved is how many bytes may wait for the store, if half of the cache is less.
 	minUnsaved = 40 << 20
@@ -83,7 +83,7 @@ func (w *writeBehind) add(key string, e *entry, saved func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u := w.newest[key]
-	if u != nil && u.entry.within(&e.Record) {
+	if u != nil && u.entry.within(&e.Set) {
 		w.bytes -= u.cost()
 		u.entry = e
 	} else {
@@ -146,7 +146,7 @@ func (w *writeBehind) removeLocked(u *unsaved) {
 }
 
 // within reports whether next has every answer of r: then r need not be saved.
-func (r *Record) within(next *Record) bool {
+func (r *Set) within(next *Set) bool {
 	kept := map[*Snapshot]bool{nil: true, next.Good: true, next.Last: true}
 	for _, s := range next.Bound {
 		kept[s] = true
@@ -191,12 +191,12 @@ func (w *writeBehind) save() (tried int, err error) {
 		if len(round) == 0 {
 			return 0, nil
 		}
-		records := make(map[string]Record, len(round))
+		sets := make(map[string]Set, len(round))
 		for u, e := range round {
-			records[u.key] = e.stored()
+			sets[u.key] = e.stored()
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-		err := w.store.Save(ctx, records)
+		err := w.store.Save(ctx, sets)
 		cancel()
 		if err == nil {
 			w.remove(round)

@@ -22,17 +22,17 @@ type savedLog struct {
 	takes time.Duration
 }
 
-func (l *savedLog) Save(ctx context.Context, records map[string]Record) error {
+func (l *savedLog) Save(ctx context.Context, sets map[string]Set) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	time.Sleep(l.takes)
 	if l.err != nil {
 		return l.err
 	}
-	for _, r := range records {
+	for _, r := range sets {
 		l.saved = append(l.saved, r.Good.SHA256)
 	}
-	return l.durable.Save(ctx, records)
+	return l.durable.Save(ctx, sets)
 }
 
 func (l *savedLog) fail(err error) {
@@ -94,7 +94,7 @@ func TestWriteBehind(t *testing.T) {
 		if n := w.check(t); n != 5 {
 			t.Errorf("%d wait, want 5", n)
 		}
-		w.add(origin, &entry{Record: e.add("bot", &Snapshot{Status: 403, Fetched: time.Now()}), file: e.file}, nil)
+		w.add(origin, &entry{Set: e.add("bot", &Snapshot{Status: 403, Fetched: time.Now()}), file: e.file}, nil)
 		if n := w.check(t); n != 5 {
 			t.Errorf("%d wait after an entry that adds an answer, want 5", n)
 		}

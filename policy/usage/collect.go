@@ -17,7 +17,7 @@ const (
 
 	// maxPreferences bounds the preferences listed for a place. Beyond it, a preference is listed only if the
 	// list has none with the same category and value from that place. It bounds what a robots.txt of thousands of
-	// lines costs for every request, and the size of its record in the audit log: some 8 KB. The list for
+	// lines costs for every request, and the size of its entry in the audit log: some 8 KB. The list for
 	// robots.txt is the same with and without a response, so that a replay can compare it.
 	maxPreferences = 100
 )

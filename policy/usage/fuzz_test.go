@@ -31,7 +31,7 @@ func fuzzRobots(f *testing.F, key string) {
 		var keyed []int
 		file := robotstxt.Parse(robots, 0)
 		for _, name := range []string{"Content-Usage", "Content-Signal", "License"} { // the values may hold lines too
-			for r := range file.Records(name) {
+			for r := range file.Fields(name) {
 				keyed = append(keyed, r.Line)
 			}
 		}

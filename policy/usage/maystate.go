@@ -11,10 +11,10 @@ func (in *Input) MayState() bool {
 	if in.TDMRep != nil && len(in.TDMRep.entries) > 0 {
 		return true
 	}
-	if in.Robots != nil && in.Robots.HasRecord("License") || in.Group.HasRecord("License") {
+	if in.Robots != nil && in.Robots.HasField("License") || in.Group.HasField("License") {
 		return true
 	}
-	if !in.Denied && (in.Group.HasRecord("Content-Usage") || in.Group.HasRecord("Content-Signal")) {
+	if !in.Denied && (in.Group.HasField("Content-Usage") || in.Group.HasField("Content-Signal")) {
 		return true
 	}
 	if len(in.Header) > 0 && in.fieldsMayState() {

@@ -60,7 +60,7 @@ func (in *Input) memoKey(key []byte) (_ []byte, ok bool) {
 		return nil, false
 	}
 	var paths *robotstxt.PathMatcher
-	add := func(kind byte, r robotstxt.Record) (ok bool) {
+	add := func(kind byte, r robotstxt.Field) (ok bool) {
 		if len(key)+len(r.Value)+2*binary.MaxVarintLen64 > maxMemoKey {
 			return false
 		}
@@ -70,7 +70,7 @@ func (in *Input) memoKey(key []byte) (_ []byte, ok bool) {
 	}
 	if !in.Denied {
 		for kind, name := range pathSignals {
-			for r := range in.Group.Records(name) {
+			for r := range in.Group.Fields(name) {
 				kind := byte(kind)
 				if path, _ := cutPath(r.Value); path != "" {
 					if paths == nil {
@@ -86,13 +86,13 @@ func (in *Input) memoKey(key []byte) (_ []byte, ok bool) {
 			}
 		}
 	}
-	for r := range in.Group.Records("License") {
+	for r := range in.Group.Fields("License") {
 		if !add(groupLicense, r) {
 			return nil, false
 		}
 	}
 	if in.Robots != nil {
-		for r := range in.Robots.Records("License") {
+		for r := range in.Robots.Fields("License") {
 			if !r.InGroup && !add(generalLicense, r) {
 				return nil, false
 			}

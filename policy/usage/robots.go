@@ -22,7 +22,7 @@ func (c *collector) linesInForce(name string, readable func(statement string) bo
 		return nil // what may not be crawled has no preference (3, 3.1)
 	}
 	longest := -1
-	for r := range c.in.Group.Records(name) {
+	for r := range c.in.Group.Fields(name) {
 		path, statement := cutPath(r.Value)
 		octets := 0
 		if path != "" {

@@ -32,18 +32,18 @@ func readRSL(c *collector) {
 // January 2026).
 func (c *collector) robotsLicenses() {
 	found := false
-	read := func(r robotstxt.Record) {
+	read := func(r robotstxt.Field) {
 		if c.license(License{URL: r.Value, Source: RSL, In: InRobots, Line: r.Line}) {
 			found = true
 		}
 	}
-	for r := range c.in.Group.Records("License") {
+	for r := range c.in.Group.Fields("License") {
 		read(r)
 	}
 	if found || c.in.Robots == nil {
 		return
 	}
-	for r := range c.in.Robots.Records("License") {
+	for r := range c.in.Robots.Fields("License") {
 		if !r.InGroup {
 			read(r)
 		}

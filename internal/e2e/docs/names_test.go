@@ -143,7 +143,7 @@ func writeSite(t *testing.T, dir string) {
 // TestReadmeMembers compares the members, reasons and errors that are named
 // with the code's, and the variables and options with the program's.
 func TestReadmeMembers(t *testing.T) {
-	same(t, "member of audit records", cells(section(t, "docs/audit.md", "Records"), 0), members(reflect.TypeFor[audit.Record]()))
+	same(t, "member of audit records", cells(section(t, "docs/audit.md", "Records"), 0), members(reflect.TypeFor[audit.Entry]()))
 
 	refused := section(t, "docs/annotations.md", "What a refused crawler receives")
 	for _, name := range slices.Concat(members(reflect.TypeFor[policy.Evidence]()), members(reflect.TypeFor[policy.RobotsEvidence]())) {

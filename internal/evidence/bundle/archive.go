@@ -181,7 +181,7 @@ func (a *archive) named(folder, digest string) ([]byte, error) {
 }
 
 // maxWork bounds the bytes of files that are parsed. A bundle that was made for it could have them parsed again for each
-// record. A configuration takes some 64 times as long as a robots.txt.
+// entry. A configuration takes some 64 times as long as a robots.txt.
 const maxWork = 16 << 30
 
 // Configuration returns the text of a configuration.
@@ -219,7 +219,7 @@ func (a *archive) history(url string) []snapshot.Answer {
 
 const (
 	maxAnswerCount = 1 << 18
-	maxAnswersOf   = 10_000 // answers about one URL, each of which is compared with each record of its origin
+	maxAnswersOf   = 10_000 // answers about one URL, each of which is compared with each entry of its origin
 )
 
 // loadAnswers reads answers.jsonl. Bad is called for each line that is no answer.

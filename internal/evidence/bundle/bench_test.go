@@ -10,12 +10,12 @@ import (
 	"robotsgate/internal/audit"
 )
 
-// BenchmarkBundle makes and checks a bundle of 100,000 records about a thousand sites. Each may take 20 s, and the
+// BenchmarkBundle makes and checks a bundle of 100,000 entries about a thousand sites. Each may take 20 s, and the
 // process 300 MiB.
 func BenchmarkBundle(b *testing.B) {
-	const records = 100_000
+	const entries = 100_000
 	k := newKept(b, 1000)
-	w := k.logOf(b, records, 1000)
+	w := k.logOf(b, entries, 1000)
 	for b.Loop() {
 		start := time.Now()
 		bundle, m := k.bundle(b, w, &audit.Filter{})
@@ -23,7 +23,7 @@ func BenchmarkBundle(b *testing.B) {
 		start = time.Now()
 		c := check(b, bundle, CheckOptions{Keys: []string{w.signer.Key()}})
 		b.ReportMetric(time.Since(start).Seconds(), "s/check")
-		if !c.OK() || m.Records != records || c.Alike != records {
+		if !c.OK() || m.Entries != entries || c.Alike != entries {
 			b.Errorf("got %+v", c)
 		}
 	}

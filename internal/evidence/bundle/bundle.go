@@ -1,7 +1,7 @@
-// Package bundle makes and checks bundles: a selection of the records of audit logs in a zip file, with all
+// Package bundle makes and checks bundles: a selection of the entries of audit logs in a zip file, with all
 // that a stranger needs to check them.
 //
-// [Collector] takes the lines of logs and [Collector.Write] makes the bundle. [Check] checks one. Each record
+// [Collector] takes the lines of logs and [Collector.Write] makes the bundle. [Check] checks one. Each entry
 // has the proof that it is in the tree of its log (RFC 6962, 2.1.1), and a checkpoint has the signed root of
 // that tree.
 package bundle
@@ -9,7 +9,7 @@ package bundle
 // Where to change what.
 //
 //	what is in a bundle      write.go; its bounds: below
-//	how a bundle is checked  check.go, check_records.go
+//	how a bundle is checked  check.go, check_entries.go
 //	what people read of it   report.html and readme.txt
 
 import (
@@ -44,14 +44,14 @@ const (
 	maxMember        = 256 << 20 // bytes
 	maxTotal         = 2 << 30   // bytes of all members
 	maxMembers       = 200_000
-	maxRecords       = 1 << 20
+	maxEntries       = 1 << 20
 	maxAnswers       = 64 << 20  // bytes, since all are in memory
 	maxReadme        = 1 << 20   // bytes
 	maxBody          = 16 << 20  // bytes of a robots.txt or tdmrep.json
 	maxConfiguration = 512 << 10 // bytes: YAML takes 200 times as much memory
 	maxLogs          = 100_000
 	maxCheckpoint    = 1e6     // bytes
-	maxTree          = 1 << 48 // records of a log
+	maxTree          = 1 << 48 // entries of a log
 )
 
 // limitOf returns the bound of a member's contents, in bytes.

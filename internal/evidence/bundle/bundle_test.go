@@ -30,7 +30,7 @@ func TestLogs(t *testing.T) {
 	}
 	add := func(w *logWriter, from, to int) {
 		for i := from; i < to; i++ {
-			w.record(k.record(t, c, i, origin(0), fmt.Sprintf("/%d", i), noon.Add(time.Minute)))
+			w.entry(k.entry(t, c, i, origin(0), fmt.Sprintf("/%d", i), noon.Add(time.Minute)))
 		}
 	}
 	first, second := newLog(t, "gate.example"), newLog(t, "gate.example/RUN")
@@ -51,12 +51,12 @@ func TestLogs(t *testing.T) {
 	second.checkpoint(t, false)
 
 	for _, test := range []struct {
-		paths string // of the selected records
+		paths string // of the selected entries
 		want  int
 		sizes []int64
 	}{
 		{origin(0) + "/1*", 12, []int64{5, 20}}, // the cosigned checkpoint covers all that is selected
-		{origin(0) + "/*", 26, []int64{5, 21}},  // only the last one does; two records are not covered
+		{origin(0) + "/*", 26, []int64{5, 21}},  // only the last one does; two entries are not covered
 	} {
 		pattern, err := audit.ParseURLPattern(test.paths)
 		if err != nil {
@@ -74,14 +74,14 @@ func TestLogs(t *testing.T) {
 		for _, l := range got.Logs {
 			sizes = append(sizes, l.Size)
 		}
-		if !got.OK() || !slices.Equal(sizes, test.sizes) || got.Proven != test.want || m.Records != test.want {
+		if !got.OK() || !slices.Equal(sizes, test.sizes) || got.Proven != test.want || m.Entries != test.want {
 			t.Errorf("%s: sizes %v, want %v; %+v", test.paths, sizes, test.sizes, got)
 		}
 	}
 }
 
 // TestStream makes a bundle of a log on standard output, the gate of which was killed: the log went on from its last
-// checkpoint, with other records at the indexes of those behind it.
+// checkpoint, with other entries at the indexes of those behind it.
 func TestStream(t *testing.T) {
 	k := newKept(t, 1)
 	c, err := parse(k.config)
@@ -91,7 +91,7 @@ func TestStream(t *testing.T) {
 	w := newLog(t, "gate.example")
 	add := func(from, to int) {
 		for i := from; i < to; i++ {
-			w.record(k.record(t, c, i, origin(0), fmt.Sprintf("/%d", i), noon.Add(time.Minute)))
+			w.entry(k.entry(t, c, i, origin(0), fmt.Sprintf("/%d", i), noon.Add(time.Minute)))
 		}
 	}
 	w.checkpoint(t, true)
@@ -104,8 +104,8 @@ func TestStream(t *testing.T) {
 	add(8, 14)
 	w.checkpoint(t, false)
 	bundle, m := k.bundle(t, w, &audit.Filter{})
-	if m.Records != 11 || m.Uncovered != 3 || m.Logs[0].Selected != 11 {
-		t.Errorf("got %d records, %d of the log, %d uncovered", m.Records, m.Logs[0].Selected, m.Uncovered)
+	if m.Entries != 11 || m.Uncovered != 3 || m.Logs[0].Selected != 11 {
+		t.Errorf("got %d records, %d of the log, %d uncovered", m.Entries, m.Logs[0].Selected, m.Uncovered)
 	}
 	if c := check(t, bundle, CheckOptions{}); !c.OK() || c.Proven != 11 {
 		t.Errorf("got %+v", c)

@@ -23,16 +23,16 @@ type CheckOptions struct {
 	Keys      []string // verifier keys of logs; none: those that the bundle names
 	Witnesses []string // verifier keys of witnesses that must have cosigned
 	Parse     func(configuration []byte) (*policy.Config, error)
-	Progress  func() // is called for each record; nil: not at all
+	Progress  func() // is called for each entry; nil: not at all
 }
 
 // Checked is what the check of a bundle has found.
 type Checked struct {
-	Records    int            `json:"records"`
+	Entries    int            `json:"records"`
 	Proven     int            `json:"proven"`
 	Alike      int            `json:"alike"`       // decided again as recorded
 	NoDecision int            `json:"no_decision"` // that were refused before a decision
-	Missing    map[string]int `json:"missing"`     // records without their evidence, by kind
+	Missing    map[string]int `json:"missing"`     // entries without their evidence, by kind
 	audit.Span
 	Logs       []CheckedLog   `json:"logs"`
 	SignedBy   []string       `json:"signed_by"`   // verifier keys
@@ -48,7 +48,7 @@ type Checked struct {
 type CheckedLog struct {
 	Name     string `json:"log"`
 	Size     int64  `json:"size"`
-	Records  int    `json:"records"` // proven ones in the bundle
+	Entries  int    `json:"records"` // proven ones in the bundle
 	First    int64  `json:"first"`   // index of the first
 	Last     int64  `json:"last"`
 	root     tlog.Hash
@@ -72,7 +72,7 @@ type checker struct {
 	o     CheckOptions
 	keys  *evidence.Keys
 	logs  map[string]*CheckedLog
-	seen  map[pick]bool // proven records
+	seen  map[pick]bool // proven entries
 	place map[string]int
 }
 
@@ -81,7 +81,7 @@ const (
 	badFile       = "file"
 	badCheckpoint = "checkpoint"
 	badProof      = "proof"
-	badRecord     = "record"
+	badEntry      = "record"
 	badWitness    = "witness"
 )
 
@@ -93,7 +93,7 @@ func Check(r io.ReaderAt, size int64, o CheckOptions) (*Checked, error) {
 	}
 	c := &checker{archive: a, o: o, logs: map[string]*CheckedLog{}, seen: map[pick]bool{}, place: map[string]int{}}
 	c.Missing, c.Logs, c.SignedBy, c.Cosigned, c.Unverified, c.Findings, c.Kinds = map[string]int{}, []CheckedLog{}, []string{}, []string{}, []string{}, []Finding{}, map[string]int{}
-	for _, step := range []func() error{c.readKeys, c.checkpoints, c.contents, c.history, c.records, c.end} {
+	for _, step := range []func() error{c.readKeys, c.checkpoints, c.contents, c.history, c.entries, c.end} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func Check(r io.ReaderAt, size int64, o CheckOptions) (*Checked, error) {
 	return &c.Checked, nil
 }
 
-// OK reports whether all records are proven and decided alike.
+// OK reports whether all entries are proven and decided alike.
 func (c *Checked) OK() bool { return c.Found == 0 }
 
 func (c *checker) find(kind, at, format string, args ...any) {
@@ -232,8 +232,8 @@ func (c *checker) history() error {
 
 // end sums up.
 func (c *checker) end() error {
-	if c.Records == 0 {
-		c.find(badRecord, recordsName, "there is no record in the bundle")
+	if c.Entries == 0 {
+		c.find(badEntry, recordsName, "there is no record in the bundle")
 	}
 	for _, l := range c.logs {
 		c.Logs = append(c.Logs, *l)

@@ -14,7 +14,7 @@ import (
 	"robotsgate/internal/evidence"
 )
 
-// A Collector takes the lines of logs, and keeps what a bundle needs of them: the selected records and the
+// A Collector takes the lines of logs, and keeps what a bundle needs of them: the selected entries and the
 // nodes of all trees, in temporary files. It verifies nothing: an evidence.Verifier takes each line before, and calls
 // Leaf and Node.
 type Collector struct {
@@ -23,19 +23,19 @@ type Collector struct {
 
 	dir     string // temporary
 	hashes  *hashFile
-	file    *os.File // the selected records
-	records *bufio.Writer
+	file    *os.File // the selected entries
+	entries *bufio.Writer
 	bytes   int64
 	picks   []pick
 
 	logs  map[string]*logPart
 	order []*logPart
 	last  pick // the leaf that Leaf has named last
-	named bool // that leaf is the next record
+	named bool // that leaf is the next entry
 	err   error
 }
 
-// A pick is the place of a selected record.
+// A pick is the place of a selected entry.
 type pick struct {
 	log   int
 	index int64
@@ -46,25 +46,25 @@ type logPart struct {
 	number   int
 	name     string
 	best     evidence.Checkpoint // see cover
-	period   span                // of its records in the period of the selection
+	period   span                // of its entries in the period of the selection
 	selected int64
 }
 
-// A span is a range of the records of a log.
+// A span is a range of the entries of a log.
 type span struct {
 	First, Last int64 // indexes
-	Records     int64
+	Entries     int64
 }
 
 func (s *span) add(index int64) {
-	if s.Records == 0 {
+	if s.Entries == 0 {
 		s.First, s.Last = index, index
 	}
 	s.First, s.Last = min(s.First, index), max(s.Last, index)
-	s.Records++
+	s.Entries++
 }
 
-// NewCollector returns a Collector of the records that a filter selects. Close removes its temporary files.
+// NewCollector returns a Collector of the entries that a filter selects. Close removes its temporary files.
 func NewCollector(filter *audit.Filter) (*Collector, error) {
 	dir, err := os.MkdirTemp("", "robotsgate-")
 	if err != nil {
@@ -80,7 +80,7 @@ func NewCollector(filter *audit.Filter) (*Collector, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	c.records = bufio.NewWriterSize(c.file, 1<<20)
+	c.entries = bufio.NewWriterSize(c.file, 1<<20)
 	return c, nil
 }
 
@@ -95,7 +95,7 @@ func (c *Collector) Close() error {
 	return os.RemoveAll(c.dir)
 }
 
-// Leaf takes the place of a record and its hash. Line takes the record itself next.
+// Leaf takes the place of an entry and its hash. Line takes the entry itself next.
 func (c *Collector) Leaf(log string, index int64, hash tlog.Hash) {
 	c.Node(log, tlog.StoredHashIndex(0, index), hash)
 	c.last, c.named = pick{c.log(log).number, index}, true
@@ -124,13 +124,13 @@ func (c *Collector) Line(text []byte) error {
 		return nil
 	}
 	c.named = false
-	if r, err := parseRecord(text); err == nil {
-		c.record(r, text)
+	if r, err := parseEntry(text); err == nil {
+		c.entry(r, text)
 	}
 	return c.err
 }
 
-func (c *Collector) record(r *audit.Record, text []byte) {
+func (c *Collector) entry(r *audit.Entry, text []byte) {
 	log := c.order[c.last.log]
 	if c.period.Selects(r) {
 		log.period.add(c.last.index)
@@ -140,25 +140,25 @@ func (c *Collector) record(r *audit.Record, text []byte) {
 	}
 	c.bytes += int64(len(text)) + 1
 	switch {
-	case len(c.picks) == maxRecords:
-		c.err = tooLarge("more than %d records", maxRecords)
+	case len(c.picks) == maxEntries:
+		c.err = tooLarge("more than %d records", maxEntries)
 		return
 	case c.bytes > maxMember:
 		c.err = tooLarge("more than %d MiB of records", maxMember>>20)
 		return
 	}
 	c.picks = append(c.picks, c.last)
-	_ = writeLine(c.records, text) // Flush returns the error
+	_ = writeLine(c.entries, text) // Flush returns the error
 }
 
-// cover chooses the checkpoint of each log: of those that cover all selected records that any covers, the one with
-// the most cosignatures. It returns how many selected records none covers.
+// cover chooses the checkpoint of each log: of those that cover all selected entries that any covers, the one with
+// the most cosignatures. It returns how many selected entries none covers.
 func (c *Collector) cover(logs []evidence.Report) (uncovered int) {
 	newest := make([]int64, len(c.order))
 	for _, r := range logs {
 		for _, p := range r.Checkpoints {
 			n := c.log(r.Name).number
-			if n < len(newest) { // else it has no records
+			if n < len(newest) { // else it has no entries
 				newest[n] = max(newest[n], min(p.Size, maxTree))
 			}
 		}
@@ -183,10 +183,10 @@ func (c *Collector) cover(logs []evidence.Report) (uncovered int) {
 	return uncovered
 }
 
-// covered reports whether the checkpoint of its log covers a record.
+// covered reports whether the checkpoint of its log covers an entry.
 func (c *Collector) covered(p pick) bool { return p.index >= 0 && p.index < c.order[p.log].best.Size }
 
-// prove returns a function that makes the proof of a record that is covered.
+// prove returns a function that makes the proof of an entry that is covered.
 func (c *Collector) prove() (func(p pick, leaf []byte) (tlog.RecordProof, error), error) {
 	wanted := make([]nodes, len(c.order))
 	for i := range wanted {
@@ -213,9 +213,9 @@ func (c *Collector) prove() (func(p pick, leaf []byte) (tlog.RecordProof, error)
 	}, nil
 }
 
-// each calls do for every selected record that is covered, in the order in which they were read.
+// each calls do for every selected entry that is covered, in the order in which they were read.
 func (c *Collector) each(do func(n int, p pick, text []byte) error) error {
-	if err := c.records.Flush(); err != nil {
+	if err := c.entries.Flush(); err != nil {
 		return err
 	}
 	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
@@ -237,10 +237,10 @@ func (c *Collector) each(do func(n int, p pick, text []byte) error) error {
 	return nil
 }
 
-// Selected returns the number of records that are selected.
+// Selected returns the number of entries that are selected.
 func (c *Collector) Selected() int { return len(c.picks) }
 
-// Proof returns the proof of the first selected record (c2sp.org/tlog-proof@v1). Logs are what the verifier has found.
+// Proof returns the proof of the first selected entry (c2sp.org/tlog-proof@v1). Logs are what the verifier has found.
 // The error is ErrUncovered if no checkpoint covers it yet.
 func (c *Collector) Proof(logs []evidence.Report) (text []byte, err error) {
 	c.cover(logs)
@@ -249,7 +249,7 @@ func (c *Collector) Proof(logs []evidence.Report) (text []byte, err error) {
 		return nil, err
 	}
 	err = c.each(func(_ int, p pick, leaf []byte) error {
-		if hashes, err := prove(p, leaf); err == nil && text == nil { // else the record is not in the tree: see cutTail
+		if hashes, err := prove(p, leaf); err == nil && text == nil { // else the entry is not in the tree: see cutTail
 			text = torchwood.FormatProof(p.index, hashes, []byte(c.order[p.log].best.Note))
 		}
 		return nil
@@ -260,5 +260,5 @@ func (c *Collector) Proof(logs []evidence.Report) (text []byte, err error) {
 	return text, err
 }
 
-// ErrUncovered says that no checkpoint covers the selected records.
+// ErrUncovered says that no checkpoint covers the selected entries.
 var ErrUncovered = errors.New("no checkpoint covers what is selected: a gate that runs adds one within a second, and one that was killed at its next start")

@@ -84,8 +84,8 @@ func answered(at time.Time) *snapshot.Snapshot {
 	return &snapshot.Snapshot{Status: 200, SHA256: snapshot.Digest(robotsText), Fetched: at, Lifetime: -1}
 }
 
-// record returns the line of a record of a request for a path, without its index.
-func (k *kept) record(t testing.TB, c *policy.Config, n int, origin, path string, at time.Time) []byte {
+// entry returns the line of an entry of a request for a path, without its index.
+func (k *kept) entry(t testing.TB, c *policy.Config, n int, origin, path string, at time.Time) []byte {
 	target, err := canonical.ParseURL(origin + path)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func (k *kept) record(t testing.TB, c *policy.Config, n int, origin, path string
 	if !ok {
 		t.Fatal("it can't be decided")
 	}
-	r := audit.Record{
+	r := audit.Entry{
 		Time: at, ID: fmt.Sprintf("ID%024d", n), Crawler: c.Crawlers.Default.Name, Client: "192.0.2.7", Method: "GET", Origin: target.Origin(), Path: target.Path,
 		Config: snapshot.Digest(string(k.config)), Gate: "GATE", Status: 200,
 	}
@@ -144,8 +144,8 @@ func (w *logWriter) checkpoint(t testing.TB, first bool, witnesses ...note.Signe
 	w.Write(line.AppendTo(nil))
 }
 
-func (w *logWriter) record(line []byte) {
-	line = evidence.AppendRecord(nil, line, 0, w.tree.Size)
+func (w *logWriter) entry(line []byte) {
+	line = evidence.AppendEntry(nil, line, 0, w.tree.Size)
 	w.tree.Append(tlog.RecordHash(bytes.TrimSuffix(line, []byte("\n"))))
 	w.Write(line)
 }
@@ -159,7 +159,7 @@ func witness(t testing.TB, name string) *torchwood.CosignatureSigner {
 	return s
 }
 
-// logOf returns a log with n records, some of which are denied, as its gate wrote it.
+// logOf returns a log with n entries, some of which are denied, as its gate wrote it.
 func (k *kept) logOf(t testing.TB, n, sites int, end ...note.Signer) *logWriter {
 	c, err := parse(k.config)
 	if err != nil {
@@ -172,7 +172,7 @@ func (k *kept) logOf(t testing.TB, n, sites int, end ...note.Signer) *logWriter 
 		if i%5 == 0 {
 			path = fmt.Sprintf("/private/%d", i)
 		}
-		w.record(k.record(t, c, i, origin(i%sites), path, noon.Add(time.Minute+time.Duration(i)*time.Second)))
+		w.entry(k.entry(t, c, i, origin(i%sites), path, noon.Add(time.Minute+time.Duration(i)*time.Second)))
 		if i%100 == 99 {
 			w.checkpoint(t, false)
 		}

@@ -89,7 +89,7 @@ func stating(t *testing.T, size uint64, text string) []byte {
 // TestHostile: what is no bundle, or is made to harm, is an error, with little memory.
 func TestHostile(t *testing.T) {
 	const some = "{}\n"
-	records := member{recordsName, some, 0}
+	entries := member{recordsName, some, 0}
 	for _, test := range []struct {
 		name string
 		make func(*testing.T) []byte
@@ -98,21 +98,21 @@ func TestHostile(t *testing.T) {
 		{"nothing", func(*testing.T) []byte { return nil }, "zip: not a valid zip file"},
 		{"text", func(*testing.T) []byte { return []byte("PK\x03\x04 and so on") }, "zip: not a valid zip file"},
 		{"an empty zip file", func(t *testing.T) []byte { return zipOf(t) }, "there is no records.jsonl in it"},
-		{"a path upwards", func(t *testing.T) []byte { return zipOf(t, records, member{"../x", "", 0}) }, `it has a file "../x", which no bundle has`},
-		{"a path upwards in a folder", func(t *testing.T) []byte { return zipOf(t, records, member{"robots/../x", "", 0}) }, "which no bundle has"},
-		{"an absolute path", func(t *testing.T) []byte { return zipOf(t, records, member{"/etc/passwd", "", 0}) }, "which no bundle has"},
-		{"a drive", func(t *testing.T) []byte { return zipOf(t, records, member{`C:\x`, "", 0}) }, "which no bundle has"},
-		{"a name that controls a terminal", func(t *testing.T) []byte { return zipOf(t, records, member{"\x1b[2J", "", 0}) }, `it has a file "\x1b[2J"`},
-		{"an unknown file", func(t *testing.T) []byte { return zipOf(t, records, member{"more.txt", "", 0}) }, "which no bundle has"},
+		{"a path upwards", func(t *testing.T) []byte { return zipOf(t, entries, member{"../x", "", 0}) }, `it has a file "../x", which no bundle has`},
+		{"a path upwards in a folder", func(t *testing.T) []byte { return zipOf(t, entries, member{"robots/../x", "", 0}) }, "which no bundle has"},
+		{"an absolute path", func(t *testing.T) []byte { return zipOf(t, entries, member{"/etc/passwd", "", 0}) }, "which no bundle has"},
+		{"a drive", func(t *testing.T) []byte { return zipOf(t, entries, member{`C:\x`, "", 0}) }, "which no bundle has"},
+		{"a name that controls a terminal", func(t *testing.T) []byte { return zipOf(t, entries, member{"\x1b[2J", "", 0}) }, `it has a file "\x1b[2J"`},
+		{"an unknown file", func(t *testing.T) []byte { return zipOf(t, entries, member{"more.txt", "", 0}) }, "which no bundle has"},
 		{"a name that is no SHA-256", func(t *testing.T) []byte {
-			return zipOf(t, records, member{"robots/" + strings.Repeat("g", 64), "", 0})
+			return zipOf(t, entries, member{"robots/" + strings.Repeat("g", 64), "", 0})
 		}, "which no bundle has"},
-		{"a folder", func(t *testing.T) []byte { return zipOf(t, records, member{"robots/", "", fs.ModeDir | 0o755}) }, "which no bundle has"},
-		{"a file twice", func(t *testing.T) []byte { return zipOf(t, records, records) }, `it has the file "records.jsonl" twice`},
+		{"a folder", func(t *testing.T) []byte { return zipOf(t, entries, member{"robots/", "", fs.ModeDir | 0o755}) }, "which no bundle has"},
+		{"a file twice", func(t *testing.T) []byte { return zipOf(t, entries, entries) }, `it has the file "records.jsonl" twice`},
 		{"a link", func(t *testing.T) []byte {
-			return zipOf(t, records, member{readmeName, "/etc/passwd", fs.ModeSymlink | 0o777})
+			return zipOf(t, entries, member{readmeName, "/etc/passwd", fs.ModeSymlink | 0o777})
 		}, `"README.txt" is a link, or no file`},
-		{"a device", func(t *testing.T) []byte { return zipOf(t, records, member{readmeName, "", fs.ModeDevice | 0o666}) }, `"README.txt" is a link, or no file`},
+		{"a device", func(t *testing.T) []byte { return zipOf(t, entries, member{readmeName, "", fs.ModeDevice | 0o666}) }, `"README.txt" is a link, or no file`},
 		{"a large file", bomb(maxMember+1, reportName), `"report.html" has more than 262144 KiB`},
 		{"a large robots.txt", bomb(maxBody+1, "robots/"+strings.Repeat("a", 64)), "has more than 16384 KiB"},
 		{"a large configuration", bomb(maxConfiguration+1, "configurations/"+strings.Repeat("a", 64)), "has more than 512 KiB"},
@@ -125,39 +125,39 @@ func TestHostile(t *testing.T) {
 		}, "its files have more than 2048 MiB together"},
 		{"a bomb", func(t *testing.T) []byte { return stating(t, 3, strings.Repeat("{}\n", 10<<20)) }, "records.jsonl: zip: not a valid zip file"},
 		{"an endless line", func(t *testing.T) []byte { return zipOf(t, member{recordsName, strings.Repeat("x", 3<<20), 0}) }, "records.jsonl: line 1 is too long"},
-		{"an endless proof", func(t *testing.T) []byte { return zipOf(t, records, member{proofsName, strings.Repeat("x", 3<<20), 0}) }, "proofs.jsonl: line 1 is too long"},
+		{"an endless proof", func(t *testing.T) []byte { return zipOf(t, entries, member{proofsName, strings.Repeat("x", 3<<20), 0}) }, "proofs.jsonl: line 1 is too long"},
 		{"an endless answer", func(t *testing.T) []byte {
-			return zipOf(t, records, member{answersName, strings.Repeat("x", 3<<20), 0})
+			return zipOf(t, entries, member{answersName, strings.Repeat("x", 3<<20), 0})
 		}, "answers.jsonl: line 1 is too long"},
 		{"too many records", func(t *testing.T) []byte {
-			return zipOf(t, member{recordsName, strings.Repeat("x\n", maxRecords+1), 0})
+			return zipOf(t, member{recordsName, strings.Repeat("x\n", maxEntries+1), 0})
 		}, "records.jsonl has more than 1048576 records"},
 		{"too many answers", func(t *testing.T) []byte {
-			return zipOf(t, records, member{answersName, strings.Repeat("{}\n", maxAnswersOf+1), 0})
+			return zipOf(t, entries, member{answersName, strings.Repeat("{}\n", maxAnswersOf+1), 0})
 		}, "answers.jsonl: more than 262144 answers, or more than 10000 about one URL"},
 		{"shorter than stated", func(t *testing.T) []byte { return stating(t, 200, some) }, "records.jsonl: unexpected EOF"},
 		{"another checksum", func(t *testing.T) []byte {
-			text := zipOf(t, records)
+			text := zipOf(t, entries)
 			i := bytes.LastIndex(text, []byte("PK\x01\x02"))
 			binary.LittleEndian.PutUint32(text[i+16:], 1)
 			return text
 		}, "checksum error"},
 		{"an encrypted file", func(t *testing.T) []byte {
-			text := zipOf(t, records, member{readmeName, some, 0})
+			text := zipOf(t, entries, member{readmeName, some, 0})
 			i := bytes.LastIndex(text, []byte("PK\x01\x02"))
 			binary.LittleEndian.PutUint16(text[i+8:], 1)
 			return text
 		}, `"README.txt" is encrypted`},
 		{"a report that states another size", func(t *testing.T) []byte {
-			text := zipOf(t, records, member{reportName, strings.Repeat("x", 1<<20), 0})
+			text := zipOf(t, entries, member{reportName, strings.Repeat("x", 1<<20), 0})
 			i := bytes.LastIndex(text, []byte("PK\x01\x02"))
 			binary.LittleEndian.PutUint32(text[i+24:], 3)
 			return text
 		}, "report.html: zip: "},
 		{"empty records", func(t *testing.T) []byte { return zipOf(t, member{recordsName, some + "\n", 0}) }, "records.jsonl: line 2 is empty"},
-		{"empty proofs", func(t *testing.T) []byte { return zipOf(t, records, member{proofsName, "\n\n", 0}) }, "proofs.jsonl: line 1 is empty"},
+		{"empty proofs", func(t *testing.T) []byte { return zipOf(t, entries, member{proofsName, "\n\n", 0}) }, "proofs.jsonl: line 1 is empty"},
 		{"a directory that is too long", func(t *testing.T) []byte {
-			text := zipOf(t, records)
+			text := zipOf(t, entries)
 			i := bytes.LastIndex(text, []byte("PK\x01\x02"))
 			end := bytes.LastIndex(text, []byte("PK\x05\x06"))
 			entry := text[i:end]
@@ -205,7 +205,7 @@ func TestTampered(t *testing.T) {
 		name   string
 		change func(files map[string]string)
 		kind   string
-		proven int // records less than all
+		proven int // entries less than all
 	}{
 		{"a record changed", func(f map[string]string) {
 			f[recordsName] = strings.Replace(f[recordsName], `"decision":"allow"`, `"decision":"deny"`, 1)
@@ -225,7 +225,7 @@ func TestTampered(t *testing.T) {
 		}, badProof, 1},
 		{"no proof", func(f map[string]string) { f[proofsName] = strings.Replace(f[proofsName], "{", "[", 1) }, badProof, 1},
 		{"no proofs", func(f map[string]string) { delete(f, proofsName) }, badProof, 60},
-		{"no records", func(f map[string]string) { f[recordsName], f[proofsName] = "", "" }, badRecord, 60},
+		{"no records", func(f map[string]string) { f[recordsName], f[proofsName] = "", "" }, badEntry, 60},
 		{"no checkpoint", func(f map[string]string) { delete(f, "checkpoints/1.txt") }, badCheckpoint, 60},
 		{"another size", func(f map[string]string) {
 			f["checkpoints/1.txt"] = strings.Replace(f["checkpoints/1.txt"], "\n120\n", "\n121\n", 1)
@@ -264,7 +264,7 @@ func TestTampered(t *testing.T) {
 				kinds.WriteString(f.Kind + " ")
 			}
 			if c.OK() || !strings.Contains(" "+kinds.String(), " "+test.kind+" ") || c.Proven != 60-test.proven {
-				t.Errorf("got %d of %d records proven and %q, want %d and %q\n%v", c.Proven, c.Records, kinds.String(), 60-test.proven, test.kind, c.Findings)
+				t.Errorf("got %d of %d records proven and %q, want %d and %q\n%v", c.Proven, c.Entries, kinds.String(), 60-test.proven, test.kind, c.Findings)
 			}
 		})
 	}
@@ -328,7 +328,7 @@ func TestTooManyAnswers(t *testing.T) {
 	}
 }
 
-// TestRepeatedMembers has records that one reader takes for allowed and another for denied.
+// TestRepeatedMembers has entries that one reader takes for allowed and another for denied.
 func TestRepeatedMembers(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"time":"2026-05-01T12:00:00Z","decision":"deny","status":403}`:                                           "",
@@ -338,7 +338,7 @@ func TestRepeatedMembers(t *testing.T) {
 		`{"time":"2026-05-01T12:00:00Z","x":{"line":1,"Line":2}}`:                                                  "LINE",
 		`{"time":"2026-05-01T12:00:00Z","preferences":[{"purpose":"x"},{"purpose":"y","purpose":"z"}],"status":1}`: "PURPOSE",
 	} {
-		_, err := parseRecord([]byte(text))
+		_, err := parseEntry([]byte(text))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), `"`+want+`" twice`)) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}

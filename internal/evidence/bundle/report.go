@@ -17,7 +17,7 @@ import (
 )
 
 // A report is what report.html and README.txt say of a bundle. Everything in it is bounded, also if the bundle has
-// a million records.
+// a million entries.
 type report struct {
 	audit.Summary
 	Made
@@ -25,7 +25,7 @@ type report struct {
 	Logs         []LogSummary
 	MoreLogs     int
 	Different    int
-	Missing      []Named // records without their evidence, by kind
+	Missing      []Named // entries without their evidence, by kind
 	Chart        chart
 	Crawlers     []audit.Named
 	Gates        []audit.Named
@@ -40,7 +40,7 @@ type report struct {
 	OtherCount   int
 	Stated       []audit.Stated
 	Refused      []row // refused, or would have been
-	Rows         []row // the first records
+	Rows         []row // the first entries
 
 	days     map[string]*day
 	versions map[string]*version // by digest
@@ -68,9 +68,9 @@ type Named struct {
 	Count int
 }
 
-// A row is a record.
+// A row is an entry.
 type row struct {
-	*audit.Record
+	*audit.Entry
 	Number  int // line of records.jsonl
 	Outcome string
 	Why     string
@@ -88,9 +88,9 @@ func newReport() *report {
 	return &report{days: map[string]*day{}, versions: map[string]*version{}}
 }
 
-// record takes a record, with its line of records.jsonl.
-func (p *report) record(r *audit.Record, number int) {
-	p.Summary.Line(&audit.Line{Record: r})
+// entry takes an entry, with its line of records.jsonl.
+func (p *report) entry(r *audit.Entry, number int) {
+	p.Summary.Line(&audit.Line{Entry: r})
 	o := outcomeOf(r)
 	key := r.Time.UTC().Format(time.DateOnly)
 	d := p.days[key]
@@ -100,7 +100,7 @@ func (p *report) record(r *audit.Record, number int) {
 	}
 	d.add(o)
 	p.use(r, o)
-	line := row{Record: r, Number: number, Outcome: o, Why: strings.TrimSuffix(why(r), ": "+o)}
+	line := row{Entry: r, Number: number, Outcome: o, Why: strings.TrimSuffix(why(r), ": "+o)}
 	if r.Robots != nil {
 		line.digest = r.Robots.SHA256
 	}
@@ -120,7 +120,7 @@ const (
 	undecided = "no decision"
 )
 
-func outcomeOf(r *audit.Record) string {
+func outcomeOf(r *audit.Entry) string {
 	switch {
 	case r.Reported() && r.Refused == "":
 		return reported
@@ -133,7 +133,7 @@ func outcomeOf(r *audit.Record) string {
 }
 
 // why says in words why a request was allowed or refused.
-func why(r *audit.Record) string {
+func why(r *audit.Entry) string {
 	switch {
 	case r.Refused != "":
 		return reasonText(string(r.Refused))
@@ -167,7 +167,7 @@ var reasonTexts = map[string]string{
 
 func reasonText(name string) string { return cmp.Or(reasonTexts[name], name) }
 
-// finish completes the report, after all records.
+// finish completes the report, after all entries.
 func (p *report) finish(u *used, m *Made, o *Options) error {
 	p.Made, p.Options, p.Logs = *m, *o, m.Logs[:min(maxShownLogs, len(m.Logs))]
 	p.MoreLogs = len(m.Logs) - len(p.Logs)
@@ -214,10 +214,10 @@ func (p *report) finish(u *used, m *Made, o *Options) error {
 	return nil
 }
 
-// Alike returns the number of records that were decided again as they were recorded.
+// Alike returns the number of entries that were decided again as they were recorded.
 func (p *report) Alike() int { return p.Outcomes[replay.Same] }
 
-// WithoutDecision returns the number of records without a decision.
+// WithoutDecision returns the number of entries without a decision.
 func (p *report) WithoutDecision() int { return p.Outcomes[replay.NoDecision] }
 
 //go:embed report.html
@@ -239,5 +239,5 @@ var reportPage = template.Must(template.New("report").Funcs(template.FuncMap{
 	},
 }).Parse(reportText))
 
-// MoreRefused returns the number of refused records that are not listed.
+// MoreRefused returns the number of refused entries that are not listed.
 func (p *report) MoreRefused() int { return max(0, p.Denied+p.Summary.Reported-len(p.Refused)) }

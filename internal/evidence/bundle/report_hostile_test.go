@@ -70,8 +70,8 @@ func TestReportHostile(t *testing.T) {
 		w.checkpoint(t, true)
 		for i, path := range []string{"/page", "/private/x"} {
 			for full := range 2 {
-				line := k.record(t, c, i, origin(0), path, noon.Add(time.Minute))
-				var r audit.Record
+				line := k.entry(t, c, i, origin(0), path, noon.Add(time.Minute))
+				var r audit.Entry
 				if err := json.Unmarshal(line, &r); err != nil {
 					t.Fatal(err)
 				}
@@ -83,7 +83,7 @@ func TestReportHostile(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				w.record(append(line, '\n'))
+				w.entry(append(line, '\n'))
 			}
 		}
 		w.checkpoint(t, false)

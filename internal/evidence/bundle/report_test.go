@@ -30,7 +30,7 @@ func TestReport(t *testing.T) {
 	w.checkpoint(t, true)
 	for i := range 60 {
 		path := []string{"/page", "/private/plans", "/a?q=%3Cb%3E", "/news", "/robots.txt"}[i%5]
-		w.record(k.record(t, c, i, origin(i%3), path, noon.Add(time.Duration(i)*5*time.Hour+time.Minute)))
+		w.entry(k.entry(t, c, i, origin(i%3), path, noon.Add(time.Duration(i)*5*time.Hour+time.Minute)))
 	}
 	w.checkpoint(t, false, witness(t, "witness.example"))
 	keys := w.keys(t, witness(t, "witness.example").Verifier().String())
@@ -121,8 +121,8 @@ func TestReportAddsUp(t *testing.T) {
 	p := newReport()
 	p.version("digest")
 	decided := func(decision string, reason policy.Reason, enforced bool) {
-		r := &audit.Record{Time: noon, Crawler: "bot", Decision: decision, Reason: reason, Enforced: &enforced}
-		p.record(r, 1)
+		r := &audit.Entry{Time: noon, Crawler: "bot", Decision: decision, Reason: reason, Enforced: &enforced}
+		p.entry(r, 1)
 		p.Rows[len(p.Rows)-1].digest = "digest"
 		p.link(&p.Rows[len(p.Rows)-1])
 	}

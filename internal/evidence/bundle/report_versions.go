@@ -69,7 +69,7 @@ type inForce struct {
 }
 
 // use counts the line that decided.
-func (p *report) use(r *audit.Record, o string) {
+func (p *report) use(r *audit.Entry, o string) {
 	if r.TDMRep != "" {
 		v := p.version(r.TDMRep)
 		v.TDMRep = true

@@ -11,7 +11,7 @@ import (
 	"robotsgate/policy/snapshot"
 )
 
-// used notes what of the evidence the decisions about some records need, as these are decided again.
+// used notes what of the evidence the decisions about some entries need, as these are decided again.
 type used struct {
 	replay.Evidence
 	cited          map[string]bool // digests of the files that decided
@@ -20,15 +20,15 @@ type used struct {
 	origins        map[string]*judged
 }
 
-// judged is the times of an origin's answers that records cite, and of the decisions by them.
+// judged is the times of an origin's answers that entries cite, and of the decisions by them.
 type judged struct{ from, to time.Time }
 
 func newUsed(e replay.Evidence) *used {
 	return &used{Evidence: e, cited: map[string]bool{}, bodies: map[string]bool{}, configurations: map[string]bool{}, origins: map[string]*judged{}}
 }
 
-// record notes what a record cites, before it is decided again.
-func (u *used) record(r *audit.Record) {
+// entry notes what an entry cites, before it is decided again.
+func (u *used) entry(r *audit.Entry) {
 	if r.TDMRep != "" {
 		u.cited[r.TDMRep] = true
 	}
@@ -54,7 +54,7 @@ func (u *used) record(r *audit.Record) {
 }
 
 // minTruncated is the smallest limit on a robots.txt (RFC 9309, 2.5). A file that is longer may be the whole one of
-// which a record cites the beginning.
+// which an entry cites the beginning.
 const minTruncated = 500 << 10
 
 // Body returns the file with a digest.
@@ -78,7 +78,7 @@ func (u *used) Configuration(digest string) ([]byte, error) {
 // slack is more than the time between an answer and a decision that it can concern, and more than fetches take.
 const slack = time.Hour
 
-// answers calls each for the answers of all origins that can concern the records, sorted by URL and time.
+// answers calls each for the answers of all origins that can concern the entries, sorted by URL and time.
 func (u *used) answers(each func(answer) error) error {
 	for _, origin := range slices.Sorted(maps.Keys(u.origins)) {
 		j := u.origins[origin]

@@ -35,31 +35,31 @@ type Options struct {
 	KeyTexts  []string // the verifier keys that Keys are of
 	Evidence  replay.Evidence
 	Parse     func(configuration []byte) (*policy.Config, error)
-	Progress  func() // is called for each record; nil: not at all
+	Progress  func() // is called for each entry; nil: not at all
 }
 
 // Made is what a bundle has.
 type Made struct {
-	Records   int
-	Uncovered int // selected records that are left out, since no checkpoint covers them
+	Entries   int
+	Uncovered int // selected entries that are left out, since no checkpoint covers them
 	Logs      []LogSummary
 	Outcomes  map[replay.Outcome]int
-	Examples  map[replay.Outcome]string // the first record that is not decided as recorded
+	Examples  map[replay.Outcome]string // the first entry that is not decided as recorded
 }
 
 // A LogSummary is what a bundle says about a log.
 type LogSummary struct {
 	Name, Key string
-	Size      int64 // records that its checkpoint covers
+	Size      int64 // entries that its checkpoint covers
 	Root      string
 	Cosigned  []string // witnesses of the checkpoint, verified ones first
-	Period    span     // of its records in the period
-	Selected  int64    // records in the bundle
+	Period    span     // of its entries in the period
+	Selected  int64    // entries in the bundle
 	Number    int      // of the file of its checkpoint
 	note      string
 }
 
-// Write writes the bundle. It returns ErrUncovered if no checkpoint covers any of the records, or if there is none.
+// Write writes the bundle. It returns ErrUncovered if no checkpoint covers any of the entries, or if there is none.
 func (c *Collector) Write(w io.Writer, o Options) (*Made, error) {
 	m := &Made{Uncovered: c.cover(o.Logs), Outcomes: map[replay.Outcome]int{}, Examples: map[replay.Outcome]string{}}
 	prove, err := c.prove()
@@ -81,28 +81,28 @@ func (c *Collector) Write(w io.Writer, o Options) (*Made, error) {
 			m.Uncovered++
 			return nil
 		}
-		r, err := parseRecord(text)
+		r, err := parseEntry(text)
 		if err != nil {
 			return err
 		}
 		line := proof{p.index, c.order[p.log].name, hashes}
 		_, _ = proofLines.Write(line.appendTo(nil))
-		if m.Records++; o.Progress != nil {
+		if m.Entries++; o.Progress != nil {
 			o.Progress()
 		}
-		u.record(r)
+		u.entry(r)
 		outcome, why := replayer.Replay(r)
 		m.Outcomes[outcome]++
 		if outcome != replay.Same && outcome != replay.NoDecision && m.Examples[outcome] == "" {
 			m.Examples[outcome] = escape.Printable(r.ID + ": " + why)
 		}
-		report.record(r, m.Records)
+		report.entry(r, m.Entries)
 		return nil
 	})
 	switch err := cmp.Or(err, proofLines.Flush()); {
 	case err != nil:
 		return nil, err
-	case m.Records == 0:
+	case m.Entries == 0:
 		return nil, ErrUncovered
 	}
 	m.Logs = c.summaries(o.Keys)
@@ -147,14 +147,14 @@ func (c *Collector) Write(w io.Writer, o Options) (*Made, error) {
 	return m, z.zip.Close()
 }
 
-// leaveOut takes back the selected record n.
+// leaveOut takes back the selected entry n.
 func (c *Collector) leaveOut(n int) {
 	p := &c.picks[n]
 	c.order[p.log].selected--
 	p.index = -1
 }
 
-// summaries returns the logs of which records are selected.
+// summaries returns the logs of which entries are selected.
 func (c *Collector) summaries(keys *evidence.Keys) (all []LogSummary) {
 	for _, l := range c.order {
 		if l.selected == 0 {

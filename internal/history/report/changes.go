@@ -198,7 +198,7 @@ func (p *originHistory) paths(s console.Streams) ([]string, error) {
 		paths[robotstxt.PathOf(url)] = true
 	}
 	err := audit.Lines(p.Log, s.In, func(l *audit.Line) {
-		if r := l.Record; r != nil && r.Origin == p.origin && r.Path != "" && len(paths) < history.MaxPaths {
+		if r := l.Entry; r != nil && r.Origin == p.origin && r.Path != "" && len(paths) < history.MaxPaths {
 			paths[strings.Clone(r.Path)] = true
 		}
 	})

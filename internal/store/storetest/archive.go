@@ -36,22 +36,22 @@ var began = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 
 func hour(n int) time.Time { return began.Add(time.Duration(n) * time.Hour) }
 
-// fetched returns the record of an origin that has answered with a body.
-func fetched(at time.Time, body string) snapshot.Record {
+// fetched returns the set of an origin that has answered with a body.
+func fetched(at time.Time, body string) snapshot.Set {
 	s := &snapshot.Snapshot{Status: 200, Fetched: at, SHA256: snapshot.Digest(body)}
-	return snapshot.Record{Good: s, Last: s, Body: []byte(body)}
+	return snapshot.Set{Good: s, Last: s, Body: []byte(body)}
 }
 
-// failing returns rec after its origin has failed. The text of the error is another one each time.
-func failing(rec snapshot.Record, at time.Time, status int) snapshot.Record {
-	rec.Last = &snapshot.Snapshot{Status: status, Error: fmt.Sprint("at ", at), Fetched: at}
-	return rec
+// failing returns set after its origin has failed. The text of the error is another one each time.
+func failing(set snapshot.Set, at time.Time, status int) snapshot.Set {
+	set.Last = &snapshot.Snapshot{Status: status, Error: fmt.Sprint("at ", at), Fetched: at}
+	return set
 }
 
-// binding returns rec with an answer to one crawler only.
-func binding(rec snapshot.Record, at time.Time, status int) snapshot.Record {
-	rec.Bound = map[string]*snapshot.Snapshot{"/bot": {Status: status, Fetched: at}}
-	return rec
+// binding returns set with an answer to one crawler only.
+func binding(set snapshot.Set, at time.Time, status int) snapshot.Set {
+	set.Bound = map[string]*snapshot.Snapshot{"/bot": {Status: status, Fetched: at}}
+	return set
 }
 
 // brief returns a line for each answer: its beginning and its end in hours after began, its body or status, and
@@ -98,8 +98,8 @@ func checkHistory(t *testing.T, a snapshot.Archive, origin string, want ...strin
 func testAnswers(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
 	one, two := fetched(hour(0), "one"), fetched(hour(10), "two")
-	confirmed := func(n int) snapshot.Record { return fetched(hour(n), "one") }
-	for n, rec := range []snapshot.Record{
+	confirmed := func(n int) snapshot.Set { return fetched(hour(n), "one") }
+	for n, set := range []snapshot.Set{
 		one,
 		confirmed(1),
 		binding(confirmed(1), hour(2), 403),
@@ -116,7 +116,7 @@ func testAnswers(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 		failing(binding(fetched(hour(11), "one"), hour(13), 401), hour(14), 503), // two fetches before a save
 	} {
 		other := fetched(hour(n), fmt.Sprint("other ", n))
-		save(t, s, map[string]snapshot.Record{origin: rec, origin + ".com": other, "https://a": other})
+		save(t, s, map[string]snapshot.Set{origin: set, origin + ".com": other, "https://a": other})
 	}
 	checkHistory(t, a, origin,
 		"0-10 one, last at 7",
@@ -139,7 +139,7 @@ func testAnswers(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 func testClockSetBack(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
 	for i, n := range []int{5, 4, 5, 5, 5} {
-		save(t, s, map[string]snapshot.Record{origin: fetched(hour(n), fmt.Sprint(i))})
+		save(t, s, map[string]snapshot.Set{origin: fetched(hour(n), fmt.Sprint(i))})
 	}
 	answers, err := a.History(origin)
 	if err != nil || len(answers) != 5 {
@@ -156,9 +156,9 @@ func testClockSetBack(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 func testNoSlot(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
 	for n, shared := range []bool{false, true} {
-		rec := binding(snapshot.Record{}, hour(n), 403)
-		rec.Bound["/bot"].NoSlot = shared
-		save(t, s, map[string]snapshot.Record{origin: rec})
+		set := binding(snapshot.Set{}, hour(n), 403)
+		set.Bound["/bot"].NoSlot = shared
+		save(t, s, map[string]snapshot.Set{origin: set})
 	}
 	if all, err := a.History(origin); err != nil || len(all) != 2 || all[0].Snapshot.NoSlot || !all[1].Snapshot.NoSlot {
 		t.Errorf("got %+v, %v", all, err)
@@ -170,15 +170,15 @@ func testNoSlot(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 func testScopes(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
 	for n, word := range []string{"old", "new"} {
-		records := map[string]snapshot.Record{}
+		sets := map[string]snapshot.Set{}
 		for i, scope := range []snapshot.Scope{
 			{Origin: origin}, {Origin: origin, Crawlers: true}, {Origin: origin, TDMRep: true}, {Origin: origin, TDMRep: true, Crawlers: true},
 		} {
-			records[scope.Key()] = fetched(hour(4*n+i), fmt.Sprint(word, " ", i))
+			sets[scope.Key()] = fetched(hour(4*n+i), fmt.Sprint(word, " ", i))
 			scope.Origin += ".com"
-			records[scope.Key()] = fetched(hour(n), "other")
+			sets[scope.Key()] = fetched(hour(n), "other")
 		}
-		save(t, s, records)
+		save(t, s, sets)
 	}
 	checkHistory(t, a, origin, "0-4 old 0, last at 0", "1-5 old 1 for crawlers, last at 1", "4-now new 0, last at 4", "5-now new 1 for crawlers, last at 5")
 	files, err := a.TDMRepHistory(origin)
@@ -196,14 +196,14 @@ func testCopies(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	scope.Slot = "/bot"
 	copyKey := scope.Key()
 	other := snapshot.Scope{Origin: "https://a.example.com", Crawlers: true, Slot: "/bot"}.Key()
-	save(t, s, map[string]snapshot.Record{key: fetched(hour(0), "for all"), other: fetched(hour(0), "other")})
+	save(t, s, map[string]snapshot.Set{key: fetched(hour(0), "for all"), other: fetched(hour(0), "other")})
 	for n, body := range []string{"one", "two"} {
-		rec := fetched(hour(1+n), body)
-		save(t, s, map[string]snapshot.Record{key: {Copies: map[string]*snapshot.Snapshot{"/bot": rec.Good}}, copyKey: rec})
+		set := fetched(hour(1+n), body)
+		save(t, s, map[string]snapshot.Set{key: {Copies: map[string]*snapshot.Snapshot{"/bot": set.Good}}, copyKey: set})
 	}
 	checkHistory(t, a, scope.Origin, "0-1 for all for crawlers, last at 0", "1-2 one for crawlers for /bot, last at 1", "2-now two for crawlers for /bot, last at 2")
-	save(t, s, map[string]snapshot.Record{key: binding(snapshot.Record{}, hour(3), 403), copyKey: {}})
-	save(t, s, map[string]snapshot.Record{copyKey: {}}) // it is gone already
+	save(t, s, map[string]snapshot.Set{key: binding(snapshot.Set{}, hour(3), 403), copyKey: {}})
+	save(t, s, map[string]snapshot.Set{copyKey: {}}) // it is gone already
 	if _, ok := s.Load(t.Context(), copyKey); ok {
 		t.Error("a forgotten copy is found")
 	}
@@ -216,11 +216,11 @@ func testCopies(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	}
 }
 
-// testForgotten: the answers of a forgotten record stay in the history, with an end.
+// testForgotten: the answers of a forgotten set stay in the history, with an end.
 func testForgotten(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
-	save(t, s, map[string]snapshot.Record{origin: failing(binding(fetched(hour(0), "one"), hour(1), 403), hour(2), 503)})
-	save(t, s, map[string]snapshot.Record{origin: {}})
+	save(t, s, map[string]snapshot.Set{origin: failing(binding(fetched(hour(0), "one"), hour(1), 403), hour(2), 503)})
+	save(t, s, map[string]snapshot.Set{origin: {}})
 	all, err := a.History(origin)
 	if err != nil || len(all) != 3 {
 		t.Errorf("got %v, %v; want 3 answers", all, err)
@@ -239,7 +239,7 @@ func testForgotten(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 func testBodies(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	bodies := []string{"", "\x00\xff not UTF-8", "one", strings.Repeat("# long\n", 50_000)}
 	for n, body := range bodies {
-		save(t, s, map[string]snapshot.Record{"https://a.example": fetched(hour(n), body)})
+		save(t, s, map[string]snapshot.Set{"https://a.example": fetched(hour(n), body)})
 	}
 	for _, want := range bodies {
 		if got, err := a.Body(snapshot.Digest(want)); got != want || err != nil {
@@ -262,15 +262,15 @@ func testBodies(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 // testHostOrigins lists the origins of a host on all ports, each once, but not those of longer names.
 func testHostOrigins(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	for n, body := range []string{"old", "new"} {
-		records := map[string]snapshot.Record{}
+		sets := map[string]snapshot.Set{}
 		for _, origin := range []string{"https://a.example", "http://a.example:8080", "https://a.example.com", "https://b.a.example", "https://[2001:db8::1]", "https://[2001:db8::1]:8443"} {
-			records[origin] = fetched(hour(n), body)
+			sets[origin] = fetched(hour(n), body)
 		}
-		records[snapshot.Scope{Origin: "http://a.example", Crawlers: true}.Key()] = fetched(hour(n), body)
-		records[snapshot.Scope{Origin: "https://a.example:444", TDMRep: true}.Key()] = fetched(hour(n), body)
-		save(t, s, records)
+		sets[snapshot.Scope{Origin: "http://a.example", Crawlers: true}.Key()] = fetched(hour(n), body)
+		sets[snapshot.Scope{Origin: "https://a.example:444", TDMRep: true}.Key()] = fetched(hour(n), body)
+		save(t, s, sets)
 	}
-	save(t, s, map[string]snapshot.Record{"http://a.example:8080": {}}) // its answers are history
+	save(t, s, map[string]snapshot.Set{"http://a.example:8080": {}}) // its answers are history
 	for host, want := range map[string][]string{
 		"a.example":     {"http://a.example", "http://a.example:8080", "https://a.example", "https://a.example:444"},
 		"b.a.example":   {"https://b.a.example"},

@@ -19,7 +19,7 @@ import (
 	"robotsgate/policy/snapshot"
 )
 
-// sharedMap is a Store that several engines share, as gates share a server. It keeps records as JSON.
+// sharedMap is a Store that several engines share, as gates share a server. It keeps sets as JSON.
 type sharedMap struct {
 	mu      sync.Mutex
 	rows    map[string][]byte
@@ -30,22 +30,22 @@ func newSharedMap() *sharedMap {
 	return &sharedMap{rows: map[string][]byte{}, permits: map[string]chan struct{}{}}
 }
 
-func (m *sharedMap) Load(_ context.Context, key string) (rec snapshot.Record, ok bool) {
+func (m *sharedMap) Load(_ context.Context, key string) (set snapshot.Set, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	row, ok := m.rows[key]
-	return rec, ok && json.Unmarshal(row, &rec) == nil
+	return set, ok && json.Unmarshal(row, &set) == nil
 }
 
-func (m *sharedMap) Save(_ context.Context, records map[string]snapshot.Record) error {
+func (m *sharedMap) Save(_ context.Context, sets map[string]snapshot.Set) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for key, rec := range records {
-		if rec.Empty() {
+	for key, set := range sets {
+		if set.Empty() {
 			delete(m.rows, key)
 			continue
 		}
-		row, err := json.Marshal(rec)
+		row, err := json.Marshal(set)
 		if err != nil {
 			return err
 		}
@@ -220,7 +220,7 @@ func TestSharedFetchForOne(t *testing.T) {
 		}
 		all.Wait()
 		for request, n := range w.fetches {
-			// Both engines can have an answer that the other one's record lacks: a lost update costs a fetch.
+			// Both engines can have an answer that the other one's set lacks: a lost update costs a fetch.
 			if n > 2 {
 				t.Errorf("%s: %d fetches", request, n)
 			}

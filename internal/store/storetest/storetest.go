@@ -18,7 +18,7 @@ import (
 // least a megabyte.
 func Test(t *testing.T, open func(t *testing.T) snapshot.Store) {
 	for name, test := range map[string]func(*testing.T, snapshot.Store){
-		"records":    testRecords,
+		"records":    testSets,
 		"replace":    testReplace,
 		"forget":     testForget,
 		"ownership":  testOwnership,
@@ -30,40 +30,40 @@ func Test(t *testing.T, open func(t *testing.T) snapshot.Store) {
 	}
 }
 
-// Good returns the record of an origin with this robots.txt.
-func Good(body string) snapshot.Record {
+// Good returns the set of an origin with this robots.txt.
+func Good(body string) snapshot.Set {
 	s := &snapshot.Snapshot{
 		URL: "https://example.com/robots.txt", Status: 200, Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 		SHA256: snapshot.Digest(body), ETag: `"1"`, Modified: "Thu, 01 Jan 2026 00:00:00 GMT", Lifetime: time.Hour,
 	}
-	return snapshot.Record{Good: s, Last: s, Body: []byte(body)}
+	return snapshot.Set{Good: s, Last: s, Body: []byte(body)}
 }
 
-// Failed returns a record of an origin that answers one crawler with 503.
-func Failed(failures int) snapshot.Record {
+// Failed returns a set of an origin that answers one crawler with 503.
+func Failed(failures int) snapshot.Set {
 	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := &snapshot.Snapshot{Status: 503, Error: "the origin answered 503", Failures: failures, Fetched: first.Add(time.Hour), Since: first, Retry: time.Minute}
-	return snapshot.Record{Bound: map[string]*snapshot.Snapshot{"bot": s}}
+	return snapshot.Set{Bound: map[string]*snapshot.Snapshot{"bot": s}}
 }
 
-// encode returns a record in a form that can be compared.
-func encode(t *testing.T, rec snapshot.Record) string {
+// encode returns a set in a form that can be compared.
+func encode(t *testing.T, set snapshot.Set) string {
 	t.Helper()
-	data, err := json.MarshalIndent(rec, "", "\t")
+	data, err := json.MarshalIndent(set, "", "\t")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(data)
 }
 
-func save(t *testing.T, s snapshot.Store, records map[string]snapshot.Record) {
+func save(t *testing.T, s snapshot.Store, sets map[string]snapshot.Set) {
 	t.Helper()
-	if err := s.Save(t.Context(), records); err != nil {
+	if err := s.Save(t.Context(), sets); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func check(t *testing.T, s snapshot.Store, key string, want snapshot.Record) {
+func check(t *testing.T, s snapshot.Store, key string, want snapshot.Set) {
 	t.Helper()
 	got, ok := s.Load(t.Context(), key)
 	if !ok {
@@ -75,7 +75,7 @@ func check(t *testing.T, s snapshot.Store, key string, want snapshot.Record) {
 	}
 }
 
-func testRecords(t *testing.T, s snapshot.Store) {
+func testSets(t *testing.T, s snapshot.Store) {
 	scope := snapshot.Scope{Origin: "https://scoped.example", Crawlers: true}
 	token := scope
 	token.Slot = "/bot"
@@ -86,7 +86,7 @@ func testRecords(t *testing.T, s snapshot.Store) {
 	down.Refreshed = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	several := Failed(4)
 	several.Copies = map[string]*snapshot.Snapshot{"bot": Good("for bot").Good}
-	records := map[string]snapshot.Record{
+	sets := map[string]snapshot.Set{
 		"https://a.example":      Good("User-agent: *\nDisallow: /\n"),
 		"https://binary.example": Good("\x00\xff not UTF-8"),
 		"https://empty.example":  Good(""),
@@ -95,13 +95,13 @@ func testRecords(t *testing.T, s snapshot.Store) {
 		token.Key():              Good("for bot"),
 		tdmrep.Key():             Good("[]"),
 	}
-	save(t, s, records)
-	for key, want := range records {
+	save(t, s, sets)
+	for key, want := range sets {
 		check(t, s, key, want)
 	}
 	for _, key := range []string{"https://unknown.example", "http://a.example", "https://a.example:8443", "https://scoped.example", ""} {
-		if rec, ok := s.Load(t.Context(), key); ok {
-			t.Errorf("%q was never saved, but is found: %s", key, encode(t, rec))
+		if set, ok := s.Load(t.Context(), key); ok {
+			t.Errorf("%q was never saved, but is found: %s", key, encode(t, set))
 		}
 	}
 }
@@ -109,19 +109,19 @@ func testRecords(t *testing.T, s snapshot.Store) {
 func testReplace(t *testing.T, s snapshot.Store) {
 	const key = "https://a.example"
 	for i := range 20 {
-		rec := Good(fmt.Sprintf("# %d", i%3))
+		set := Good(fmt.Sprintf("# %d", i%3))
 		if i%5 == 4 {
-			rec = Failed(i)
+			set = Failed(i)
 		}
-		save(t, s, map[string]snapshot.Record{key: rec})
-		check(t, s, key, rec)
+		save(t, s, map[string]snapshot.Set{key: set})
+		check(t, s, key, set)
 	}
 }
 
-// testForget: an empty record removes the one before. The same body under other keys stays.
+// testForget: an empty set removes the one before. The same body under other keys stays.
 func testForget(t *testing.T, s snapshot.Store) {
-	save(t, s, map[string]snapshot.Record{"https://a.example": Good("x"), "https://b.example": Good("x")})
-	save(t, s, map[string]snapshot.Record{"https://a.example": {}, "https://unknown.example": {}})
+	save(t, s, map[string]snapshot.Set{"https://a.example": Good("x"), "https://b.example": Good("x")})
+	save(t, s, map[string]snapshot.Set{"https://a.example": {}, "https://unknown.example": {}})
 	for _, key := range []string{"https://a.example", "https://unknown.example"} {
 		if _, ok := s.Load(t.Context(), key); ok {
 			t.Errorf("%s is found after an empty record was saved", key)
@@ -132,10 +132,10 @@ func testForget(t *testing.T, s snapshot.Store) {
 
 // testOwnership: the caller may change the map after Save.
 func testOwnership(t *testing.T, s snapshot.Store) {
-	records := map[string]snapshot.Record{"https://a.example": Good("x")}
-	save(t, s, records)
-	records["https://a.example"] = Good("y")
-	records["https://b.example"] = Good("z")
+	sets := map[string]snapshot.Set{"https://a.example": Good("x")}
+	save(t, s, sets)
+	sets["https://a.example"] = Good("y")
+	sets["https://b.example"] = Good("z")
 	check(t, s, "https://a.example", Good("x"))
 	if _, ok := s.Load(t.Context(), "https://b.example"); ok {
 		t.Error("a record is found that was put into the map after Save")
@@ -172,12 +172,12 @@ func acquire(ctx context.Context, s snapshot.Store, key string) (release func())
 }
 
 // testOrigins: every origin is listed, whatever its scopes, and those with a text in their name. One that
-// has only a record of a tdmrep.json is not.
+// has only a set of a tdmrep.json is not.
 func testOrigins(t *testing.T, s snapshot.Store) {
 	if got := origins(t, s, "", 10); len(got) != 0 {
 		t.Errorf("an empty store has %v", got)
 	}
-	records, all := map[string]snapshot.Record{}, []string{}
+	sets, all := map[string]snapshot.Set{}, []string{}
 	for i := range 40 {
 		origin := fmt.Sprintf("%s://shop-%d.example", []string{"http", "https"}[i%2], i/3)
 		if i%5 == 4 {
@@ -189,13 +189,13 @@ func testOrigins(t *testing.T, s snapshot.Store) {
 			if n == 2 {
 				scope.Slot = "/bot"
 			}
-			records[scope.Key()] = Good("x")
+			sets[scope.Key()] = Good("x")
 			scope.TDMRep = true
-			records[scope.Key()] = Good("[]")
+			sets[scope.Key()] = Good("[]")
 		}
-		records[snapshot.Scope{Origin: fmt.Sprintf("https://other-%d.example", i), TDMRep: true, Crawlers: i%2 == 0}.Key()] = Good("[]")
+		sets[snapshot.Scope{Origin: fmt.Sprintf("https://other-%d.example", i), TDMRep: true, Crawlers: i%2 == 0}.Key()] = Good("[]")
 	}
-	save(t, s, records)
+	save(t, s, sets)
 	slices.Sort(all)
 	all = slices.Compact(all)
 	for _, limit := range []int{1, 7, 1000} {
@@ -210,10 +210,10 @@ func testOrigins(t *testing.T, s snapshot.Store) {
 	if got := origins(t, s, "op-1", 3); !slices.Equal(got, want) {
 		t.Errorf("with op-1: got %v, want %v", got, want)
 	}
-	for key := range records {
-		records[key] = snapshot.Record{}
+	for key := range sets {
+		sets[key] = snapshot.Set{}
 	}
-	save(t, s, records)
+	save(t, s, sets)
 	if got := origins(t, s, "", 10); len(got) != 0 {
 		t.Errorf("forgotten origins are listed: %v", got)
 	}
@@ -238,7 +238,7 @@ func origins(t *testing.T, s snapshot.Store, contains string, limit int) (all []
 	}
 }
 
-// testConcurrent is for the race detector, and finds records under wrong keys.
+// testConcurrent is for the race detector, and finds sets under wrong keys.
 func testConcurrent(t *testing.T, s snapshot.Store) {
 	var all sync.WaitGroup
 	for g := range 4 {
@@ -247,12 +247,12 @@ func testConcurrent(t *testing.T, s snapshot.Store) {
 				n := (g + i) % 7
 				key, body := fmt.Sprintf("https://%d.example", n), fmt.Sprintf("# %d", n)
 				release := acquire(t.Context(), s, key)
-				if err := s.Save(t.Context(), map[string]snapshot.Record{key: Good(body)}); err != nil {
+				if err := s.Save(t.Context(), map[string]snapshot.Set{key: Good(body)}); err != nil {
 					t.Error(err)
 				}
 				release()
-				if rec, ok := s.Load(t.Context(), key); ok && string(rec.Body) != body {
-					t.Errorf("%s: got %q, want %q", key, rec.Body, body)
+				if set, ok := s.Load(t.Context(), key); ok && string(set.Body) != body {
+					t.Errorf("%s: got %q, want %q", key, set.Body, body)
 				}
 			}
 		})

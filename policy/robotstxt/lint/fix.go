@@ -18,7 +18,7 @@ import (
 //   - the version behind a product token is removed.
 //
 // A correction replaces a part of one line. Lines, their order and their ends remain, and so do
-// comments and records that are not known here, since other crawlers may read them.
+// comments and fields that are not known here, since other crawlers may read them.
 //
 // Fix corrects no file with a NUL, which some crawlers read as the end of a line and others do not,
 // and no file that has more than 500 KiB before or after: another length would

@@ -139,7 +139,7 @@ func TestFixRandom(t *testing.T) {
 	for range gatetest.Size(2000, 20000) {
 		data := bytes.Repeat([]byte("\n"), 1+rng.IntN(20))
 		for range 1 + rng.IntN(4) {
-			data = damage(rng, data) // makes records of empty lines, and damages these
+			data = damage(rng, data) // makes fields of empty lines, and damages these
 		}
 		if !bytes.Equal(Fix(data), data) {
 			fixed++
@@ -224,7 +224,7 @@ func fixChangesNothing(rng *rand.Rand, data []byte, path string, paths int) erro
 }
 
 // stated returns what a group states: its rules in the form in which they are compared, its delay,
-// and its records about use.
+// and its fields about use.
 func stated(g robotstxt.Group) string {
 	var b strings.Builder
 	rules := slices.Collect(g.Rules())
@@ -236,14 +236,14 @@ func stated(g robotstxt.Group) string {
 	seconds, line, ok := g.CrawlDelay()
 	fmt.Fprintln(&b, seconds, line, ok)
 	for _, name := range []string{syntax.CrawlDelay, "Content-Usage", "Content-Signal", "License"} {
-		for r := range g.Records(name) {
+		for r := range g.Fields(name) {
 			fmt.Fprintln(&b, r)
 		}
 	}
 	return b.String()
 }
 
-// sameLines checks that two texts differ in the known keys, in the patterns and names of records,
+// sameLines checks that two texts differ in the known keys, in the patterns and names of fields,
 // and in their byte order marks only.
 func sameLines(before, after string) error {
 	was, is := syntax.Decode([]byte(before), 0).Scan(), syntax.Decode([]byte(after), 0).Scan()
@@ -253,8 +253,8 @@ func sameLines(before, after string) error {
 		}
 		_, comment, _ := strings.Cut(was.Content, "#")
 		_, kept, _ := strings.Cut(is.Content, "#")
-		switch record := was.Split(); {
-		case record != is.Split(), was.Name != is.Name, was.Line != is.Line, comment != kept,
+		switch field := was.Split(); {
+		case field != is.Split(), was.Name != is.Name, was.Line != is.Line, comment != kept,
 			endOf(before, was.Pos()) != endOf(after, is.Pos()),
 			was.Value != is.Value && was.Name != syntax.UserAgent && was.Name != syntax.Allow && was.Name != syntax.Disallow,
 			!was.Known && was.Content != is.Content && was.Name != "Content-Usage" && !strings.EqualFold(was.Name, "License"):

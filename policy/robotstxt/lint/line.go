@@ -10,8 +10,8 @@ import (
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
-// names are the names of the records that crawlers obey or read.
-var names = []string{syntax.UserAgent, syntax.Allow, syntax.Disallow, syntax.Sitemap, syntax.CrawlDelay, "Content-Usage", "Content-Signal", "License"}
+// names are the names of the fields that crawlers obey or read.
+var names = append([]string{syntax.UserAgent, syntax.Allow, syntax.Disallow, syntax.Sitemap}, syntax.Kept[:]...)
 
 // line looks at a line.
 func (l *linter) line(s *syntax.Scanner) {
@@ -26,29 +26,30 @@ func (l *linter) line(s *syntax.Scanner) {
 		l.separated = l.separated || !commented
 		return
 	}
-	isRecord := s.Split()
-	read := preferences[strings.ToLower(s.Key)]
+	isField := s.Split()
 	switch {
-	case isRecord && read != nil:
+	case isField && !s.Known && syntax.IsKept(s.Key):
 		l.separated, l.states = true, true
 		l.key(s, content)
-		read(l, s)
-	case isRecord && s.Known:
+		if look := preferences[strings.ToLower(s.Key)]; look != nil {
+			look(l, s)
+		}
+	case isField && s.Known:
 		l.key(s, content)
 		if commented && s.Value != "" && !syntax.IsSpace(content[len(content)-1]) {
 			l.report(Decisions, s.Line, "the # before %s begins a comment, although no space stands before it; %%23 in its place would be a part of the value", quote(comment))
 		}
-		l.record(s)
+		l.field(s)
 	default:
 		l.separated = true
 		if !l.html {
-			l.ignored(s, strings.Trim(content, syntax.Space), isRecord)
+			l.ignored(s, strings.Trim(content, syntax.Space), isField)
 		}
 	}
 	l.corrected(s.Line)
 }
 
-// key corrects what stands before the value of a record.
+// key corrects what stands before the value of a field.
 func (l *linter) key(s *syntax.Scanner, content string) {
 	from := s.Start() + len(content) - len(strings.TrimLeft(content, syntax.Space))
 	to := from + len(s.Key)
@@ -60,10 +61,10 @@ func (l *linter) key(s *syntax.Scanner, content string) {
 	}
 }
 
-// record looks at the value of a record whose key is known.
-func (l *linter) record(s *syntax.Scanner) {
+// field looks at the value of a field whose key is known.
+func (l *linter) field(s *syntax.Scanner) {
 	l.separated = l.separated || s.Name != syntax.UserAgent
-	plain := !l.secondRecord(s) && !l.invisibleValue(s)
+	plain := !l.secondField(s) && !l.invisibleValue(s)
 	if s.Name == syntax.UserAgent || s.Name == syntax.Allow || s.Name == syntax.Disallow {
 		l.licenses = l.licenses[:0] // those above are not at the end
 	}
@@ -81,8 +82,8 @@ func (l *linter) record(s *syntax.Scanner) {
 	}
 }
 
-// secondRecord reports a record that stands behind another on its line.
-func (l *linter) secondRecord(s *syntax.Scanner) bool {
+// secondField reports a field that stands behind another on its line.
+func (l *linter) secondField(s *syntax.Scanner) bool {
 	parts := strings.Split(s.Value, ":")
 	for i, part := range parts[:len(parts)-1] {
 		space := strings.LastIndexAny(part, syntax.Space)
@@ -144,8 +145,8 @@ var intended = map[string]string{
 	"deny": syntax.Disallow, "block": syntax.Disallow, "permit": syntax.Allow, "delay": syntax.CrawlDelay,
 }
 
-// ignored reports a line that is not a record, or that has an unknown key.
-func (l *linter) ignored(s *syntax.Scanner, content string, isRecord bool) {
+// ignored reports a line that is not a field, or that has an unknown key.
+func (l *linter) ignored(s *syntax.Scanner, content string, isField bool) {
 	if !strings.Contains(content, ":") {
 		if startsWithKey.MatchString(content) {
 			l.report(Decisions, s.Line, "the line has no colon and is ignored; as a record with a colon it would be obeyed")
@@ -154,7 +155,7 @@ func (l *linter) ignored(s *syntax.Scanner, content string, isRecord bool) {
 		}
 		return
 	}
-	if !isRecord {
+	if !isField {
 		l.report(Decisions, s.Line, "the line has no key before its colon and is ignored; with a key such as Disallow it would be obeyed")
 		return
 	}
@@ -185,11 +186,11 @@ func (l *linter) ignored(s *syntax.Scanner, content string, isRecord bool) {
 	}
 }
 
-// startsWithKey matches a line that probably is a record without its colon: what follows the key does
+// startsWithKey matches a line that probably is a field without its colon: what follows the key does
 // not look like a sentence.
 var startsWithKey = regexp.MustCompile(`(?i)^(?:user[- ]?agent|(?:allow|disallow|sitemap|crawl-delay)[ \t\v\f=;：-]*(?:$|[/*]|https?:|[0-9.]+$))`)
 
-// nearest returns the name of the record that an unknown key is probably meant for; "" if
+// nearest returns the name of the field that an unknown key is probably meant for; "" if
 // it resembles none.
 func nearest(key string) string {
 	if name, ok := intended[key]; ok {

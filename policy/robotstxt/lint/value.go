@@ -6,7 +6,7 @@ import (
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
-// sitemap looks at the value of a Sitemap record.
+// sitemap looks at the value of a Sitemap field.
 func (l *linter) sitemap(s *syntax.Scanner) {
 	scheme, rest, _ := strings.Cut(s.Value, "://")
 	switch {
@@ -19,7 +19,7 @@ func (l *linter) sitemap(s *syntax.Scanner) {
 	}
 }
 
-// crawlDelay looks at the value of a Crawl-delay record. If it is not plain, a
+// crawlDelay looks at the value of a Crawl-delay field. If it is not plain, a
 // finding about it has been reported.
 func (l *linter) crawlDelay(s *syntax.Scanner, plain bool) {
 	if !l.began {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ParseDelay reads the value of a Crawl-delay record: digits with at most one decimal
+// ParseDelay reads the value of a Crawl-delay field: digits with at most one decimal
 // point.
 func ParseDelay(value string) (seconds float64, ok bool) {
 	if strings.Trim(value, digits+".") != "" {

@@ -1,8 +1,11 @@
 package syntax
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// A Scanner takes a text apart into its lines, and these into records.
+// A Scanner takes a text apart into its lines, and these into fields.
 type Scanner struct {
 	text string
 	pos  int // where the next line begins
@@ -14,9 +17,9 @@ type Scanner struct {
 	NUL     bool   // a NUL ends it
 	start   int    // where it begins in text
 
-	// The record that Next or Split has found on it.
+	// The field that Next or Split has found on it.
 	Key   string // as written
-	Name  string // of the record: a constant such as UserAgent if Known, else Key
+	Name  string // of the field: a constant such as UserAgent if Known, else Key
 	Known bool
 	Value string
 	At    int // where Value stands in the text
@@ -27,7 +30,7 @@ func (t Text) Scan() Scanner {
 	return Scanner{text: t.Text, pos: t.Start, row: 1}
 }
 
-// Next finds the next record, and reports whether there is one. Other lines are passed
+// Next finds the next field, and reports whether there is one. Other lines are passed
 // over: blank ones, comments, and lines that have neither a colon nor two words.
 func (s *Scanner) Next() bool {
 	for s.NextLine() {
@@ -68,7 +71,7 @@ func (s *Scanner) Start() int { return s.start }
 // Pos returns where the line that NextLine would find next begins.
 func (s *Scanner) Pos() int { return s.pos }
 
-// Split takes the line apart, and reports whether it is a record.
+// Split takes the line apart, and reports whether it is a field.
 func (s *Scanner) Split() bool {
 	content, _, _ := strings.Cut(s.Content, "#")
 	key, value, colon := strings.Cut(content, ":")
@@ -94,7 +97,7 @@ const Space = " \t\v\f"
 // IsSpace reports whether c is one of Space.
 func IsSpace(c byte) bool { return strings.IndexByte(Space, c) >= 0 }
 
-// The names of the records that crawlers obey.
+// The names of the fields that crawlers obey.
 const (
 	UserAgent  = "User-agent"
 	Allow      = "Allow"
@@ -102,6 +105,15 @@ const (
 	Sitemap    = "Sitemap"
 	CrawlDelay = "Crawl-delay"
 )
+
+// Kept are the names of the fields that state something about crawlers or their use of the content: robotstxt keeps all
+// of them, and lint knows them. A further one needs a row here.
+var Kept = [...]string{CrawlDelay, "Content-Usage", "Content-Signal", "License"}
+
+// IsKept reports whether a name, in any case, is one of Kept.
+func IsKept(name string) bool {
+	return slices.ContainsFunc(Kept[:], func(kept string) bool { return strings.EqualFold(kept, name) })
+}
 
 // Name returns the name that a key stands for, in any case, spelt right or in one of the
 // ways in which authors misspell it (RFC 9309, section 2.2.4, asks parsers to be lenient).

@@ -1,6 +1,6 @@
-// Package syntax reads a robots.txt as far as its records (RFC 9309, section 2.2): [Decode]
+// Package syntax reads a robots.txt as far as its fields (RFC 9309, section 2.2): [Decode]
 // turns bytes into text, and a [Scanner] turns the text into lines with a key and a value.
-// What the records mean is not decided here.
+// What the fields mean is not decided here.
 package syntax
 
 import (

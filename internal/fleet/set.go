@@ -12,37 +12,37 @@ import (
 )
 
 const (
-	// maxRecord bounds an encoded record: with its key, lease and clock it takes less than 4 KiB.
-	maxRecord = 3 << 10
+	// maxSet bounds an encoded set: with its key, lease and clock it takes less than 4 KiB.
+	maxSet = 3 << 10
 	// maxText bounds the text of an error, which no decision depends on.
 	maxText = 200
 	// maxAge is the age of the oldest answer that a gate takes over.
 	maxAge = 400 * 24 * time.Hour
 )
 
-// encode returns a record in JSON, without its body. Answers of this gate get its id. If the result is
-// longer than maxRecord, encode leaves out the oldest answers that bind one crawler only, and the oldest
+// encode returns a set in JSON, without its body. Answers of this gate get its id. If the result is
+// longer than maxSet, encode leaves out the oldest answers that bind one crawler only, and the oldest
 // entries of Superseded. It returns nil if the result is still too long, or can't be JSON.
-func (f *Fleet) encode(rec snapshot.Record) []byte {
-	rec.Body = nil
-	if rec.Last == rec.Good {
-		rec.Last = nil
+func (f *Fleet) encode(set snapshot.Set) []byte {
+	set.Body = nil
+	if set.Last == set.Good {
+		set.Last = nil
 	}
-	rec.Good, rec.Last = f.signed(rec.Good), f.signed(rec.Last)
-	rec.Bound, rec.Copies = f.allSigned(rec.Bound), f.allSigned(rec.Copies)
-	if s := rec.Superseded; s != nil {
-		rec.Superseded = &snapshot.Superseded{Brought: maps.Clone(s.Brought), Failed: maps.Clone(s.Failed), Varied: s.Varied, Forgotten: s.Forgotten}
+	set.Good, set.Last = f.signed(set.Good), f.signed(set.Last)
+	set.Bound, set.Copies = f.allSigned(set.Bound), f.allSigned(set.Copies)
+	if s := set.Superseded; s != nil {
+		set.Superseded = &snapshot.Superseded{Brought: maps.Clone(s.Brought), Failed: maps.Clone(s.Failed), Varied: s.Varied, Forgotten: s.Forgotten}
 	}
 	for {
-		text, err := json.Marshal(rec)
+		text, err := json.Marshal(set)
 		if err != nil {
 			return nil // not representable, such as a year beyond 9999
 		}
-		if len(text) <= maxRecord {
+		if len(text) <= maxSet {
 			return text
 		}
-		dropped := dropOldest(rec.Bound, rec.Copies)
-		if rec.Superseded != nil && rec.Superseded.Trim() {
+		dropped := dropOldest(set.Bound, set.Copies)
+		if set.Superseded != nil && set.Superseded.Trim() {
 			dropped = true
 		}
 		if !dropped {
@@ -87,15 +87,15 @@ func dropOldest(all ...map[string]*snapshot.Snapshot) bool {
 	return from != nil
 }
 
-// decode returns an encoded record, without its body. It is an error if it has a time in the future
+// decode returns an encoded set, without its body. It is an error if it has a time in the future
 // or a value that no gate writes. Bounds such as robots.max_age are applied when it is used.
-func (f *Fleet) decode(text []byte) (rec snapshot.Record, err error) {
-	if err := json.Unmarshal(text, &rec); err != nil {
-		return snapshot.Record{}, err
+func (f *Fleet) decode(text []byte) (set snapshot.Set, err error) {
+	if err := json.Unmarshal(text, &set); err != nil {
+		return snapshot.Set{}, err
 	}
-	rec.Body = nil
-	if rec.Last == nil {
-		rec.Last = rec.Good
+	set.Body = nil
+	if set.Last == nil {
+		set.Last = set.Good
 	}
 	now := f.now()
 	check := func(s *snapshot.Snapshot) {
@@ -106,19 +106,19 @@ func (f *Fleet) decode(text []byte) (rec snapshot.Record, err error) {
 			s.By = ""
 		}
 	}
-	if rec.Good != nil {
-		check(rec.Good)
+	if set.Good != nil {
+		check(set.Good)
 	}
-	if rec.Last != nil && rec.Last != rec.Good {
-		check(rec.Last)
+	if set.Last != nil && set.Last != set.Good {
+		check(set.Last)
 	}
-	for _, m := range []map[string]*snapshot.Snapshot{rec.Bound, rec.Copies} {
+	for _, m := range []map[string]*snapshot.Snapshot{set.Bound, set.Copies} {
 		for _, s := range m {
 			check(s)
 		}
 	}
-	latest := rec.Refreshed
-	if s := rec.Superseded; s != nil {
+	latest := set.Refreshed
+	if s := set.Superseded; s != nil {
 		times := slices.Concat(slices.Collect(maps.Values(s.Brought)), slices.Collect(maps.Values(s.Failed)), []time.Time{s.Varied, s.Forgotten, latest})
 		latest = slices.MaxFunc(times, time.Time.Compare)
 	}
@@ -126,9 +126,9 @@ func (f *Fleet) decode(text []byte) (rec snapshot.Record, err error) {
 		err = inFuture(latest)
 	}
 	if err != nil {
-		return snapshot.Record{}, err
+		return snapshot.Set{}, err
 	}
-	return rec, nil
+	return set, nil
 }
 
 // invalid returns an error if no gate can have made the snapshot.

@@ -14,8 +14,8 @@ import (
 	"robotsgate/proxy"
 )
 
-// TestRecordOfCopy: a decision by an older copy cites the copy and the origin's latest answer.
-func TestRecordOfCopy(t *testing.T) {
+// TestEntryOfCopy: a decision by an older copy cites the copy and the origin's latest answer.
+func TestEntryOfCopy(t *testing.T) {
 	d := *decided("User-agent: *\nDisallow: /private/\n", "ExampleBot", "Other")
 	older, failed := *d.Robots.Snapshot, *d.Robots.Snapshot
 	older.SHA256, older.Lifetime = "older", time.Minute
@@ -23,7 +23,7 @@ func TestRecordOfCopy(t *testing.T) {
 	older.Since = time.Time{}
 	d.Robots = new(*d.Robots)
 	d.Robots.Answer, d.Robots.Good = &failed, &older
-	r := recordOf(&proxy.Record{Method: "GET", URL: "http://a.example/", Origin: "http://a.example", Decision: &d}, false).Robots
+	r := entryOf(&proxy.Record{Method: "GET", URL: "http://a.example/", Origin: "http://a.example", Decision: &d}, false).Robots
 	if r.Instead == nil || r.Instead.Status != 500 || !r.Instead.Since.Equal(failed.Since) || r.Instead.Lifetime != nil {
 		t.Errorf("latest answer: got %+v", r.Instead)
 	}
@@ -40,14 +40,14 @@ var hostileTexts = []string{
 	"\u202e", "\ufeff", "\ufffd", "\U0001f600", "\U000e0001", "\xff", "\xc3", "\xe2\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", `\u0041`, strings.Repeat("x", 300),
 }
 
-// FuzzEncode: a record with any text is one line of printable characters, and reads back as
+// FuzzEncode: an entry with any text is one line of printable characters, and reads back as
 // it was.
 func FuzzEncode(f *testing.F) {
 	for _, text := range hostileTexts {
 		f.Add(text, int64(1_500_000_000))
 	}
 	f.Fuzz(func(t *testing.T, text string, duration int64) {
-		r := &Record{Time: time.Unix(1, 2).UTC(), Method: "GET", URL: text, Tags: []string{text}, Usage: []usage.Detail{{Use: text, Value: "n", Line: 1}}, Robots: &Robots{URL: text}, Duration: time.Duration(duration).Seconds()}
+		r := &Entry{Time: time.Unix(1, 2).UTC(), Method: "GET", URL: text, Tags: []string{text}, Usage: []usage.Detail{{Use: text, Value: "n", Line: 1}}, Robots: &Robots{URL: text}, Duration: time.Duration(duration).Seconds()}
 		line, err := r.appendLine(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +80,7 @@ func TestOriginAndPath(t *testing.T) {
 		}
 		for _, url := range []string{target.String(), target.Origin()} {
 			for _, redact := range []bool{false, true} {
-				r := recordOf(&proxy.Record{URL: url, Origin: target.Origin()}, redact)
+				r := entryOf(&proxy.Record{URL: url, Origin: target.Origin()}, redact)
 				want := url
 				if redact {
 					want = Redact(url)
@@ -92,15 +92,15 @@ func TestOriginAndPath(t *testing.T) {
 		}
 	}
 	for _, url := range []string{"", "/x", "a.example", "http://A.example/", "http://a.example/../x", "ftp://a.example/"} {
-		if r := recordOf(&proxy.Record{URL: url}, false); r.Origin != "" || r.Path != "" || r.URL != url {
+		if r := entryOf(&proxy.Record{URL: url}, false); r.Origin != "" || r.Path != "" || r.URL != url {
 			t.Errorf("%q: got %q, %q and %q, want the URL alone", url, r.Origin, r.Path, r.URL)
 		}
 	}
 }
 
-// TestRecordOfUsage: a record has the preferences with their sources, and the one that refused. A
-// record without preferences has no such members.
-func TestRecordOfUsage(t *testing.T) {
+// TestEntryOfUsage: an entry has the preferences with their sources, and the one that refused. A
+// entry without preferences has no such members.
+func TestEntryOfUsage(t *testing.T) {
 	reserved := usage.Preference{Category: "train-ai", Source: usage.ContentUsage, In: usage.InRobots, Line: 4}
 	stated := usage.Stated{
 		Preferences: []usage.Preference{reserved, {Category: "tdm", Allowed: true, Source: usage.TDMRep, In: usage.InHeader}},
@@ -120,7 +120,7 @@ func TestRecordOfUsage(t *testing.T) {
 		{"redacted", proxy.Record{Decision: d, Stated: stated}, true, `"licenses":["https://a.example/l?id=*"],`},
 		{"nothing stated", proxy.Record{Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch}}, false, `"reason":"no-match","status":0`},
 	} {
-		r := recordOf(&c.x, c.hide)
+		r := entryOf(&c.x, c.hide)
 		line, err := r.appendLine(nil)
 		if err != nil || !strings.Contains(string(line), c.want) {
 			t.Errorf("%s: %v, got %s, want %s", c.name, err, line, c.want)

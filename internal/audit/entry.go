@@ -13,8 +13,9 @@ import (
 	"robotsgate/proxy"
 )
 
-// A Record is one request. Members that do not apply are left out.
-type Record struct {
+// An Entry is what the log has of one request: in messages and documents, its record. Members that do not apply are left
+// out.
+type Entry struct {
 	Time    time.Time `json:"time"`
 	ID      string    `json:"id"`
 	Crawler string    `json:"crawler,omitempty"`
@@ -60,9 +61,9 @@ type Record struct {
 	statedJSON string // Usage and Licenses in JSON, if known; see statement
 }
 
-// A Place is where a record is in the log of its gate.
+// A Place is where an entry is in the log of its gate.
 type Place struct {
-	Lost  int    `json:"lost,omitempty"`  // records before this one that could not be written
+	Lost  int    `json:"lost,omitempty"`  // entries before this one that could not be written
 	Index *int64 `json:"index,omitempty"` // from 0; nil: an earlier version has written it
 }
 
@@ -132,9 +133,9 @@ func (a *Answer) Snapshot() *snapshot.Snapshot {
 	return s
 }
 
-// recordOf returns the record of a request.
-func recordOf(x *proxy.Record, redact bool) (r Record) {
-	r = Record{
+// entryOf returns the entry of a request.
+func entryOf(x *proxy.Record, redact bool) (r Entry) {
+	r = Entry{
 		Time: x.Start.UTC(), ID: x.ID, Crawler: x.Crawler, Method: x.Method, Tunnel: x.Tunnel,
 		Status: x.Status, Bytes: x.Bytes, Duration: x.Duration.Seconds(), Error: x.Error, UserAgent: x.UserAgent, Signed: x.Signed, Config: x.Config,
 	}
@@ -179,7 +180,7 @@ func recordOf(x *proxy.Record, redact bool) (r Record) {
 }
 
 // setStated sets the members about the use of the content.
-func (r *Record) setStated(s usage.Stated, redact bool) {
+func (r *Entry) setStated(s usage.Stated, redact bool) {
 	if len(s.Preferences)+len(s.Licenses) == 0 {
 		return
 	}
@@ -200,19 +201,19 @@ func (r *Record) setStated(s usage.Stated, redact bool) {
 	r.Cut = append(r.Cut, stated.cut...)
 }
 
-// A statement is what requests with the same preferences and licences have in common in their records.
+// A statement is what requests with the same preferences and licences have in common in their entries.
 type statement struct {
 	details  []usage.Detail
 	licenses []string
 	cut      []string // names of those of these lists that lack their last entries
-	json     string   // the members of a record, each after a comma
+	json     string   // the members of an entry, each after a comma
 }
 
 // redacted is the key of a *statement in [usage.Derive].
 type redacted bool
 
 // Decide sets the members that state a decision.
-func (r *Record) Decide(d *policy.Decision) {
+func (r *Entry) Decide(d *policy.Decision) {
 	r.Decision = "deny"
 	if d.Allow {
 		r.Decision = "allow"
@@ -241,7 +242,7 @@ func (r *Record) Decide(d *policy.Decision) {
 // robotsOf returns the evidence of a decision by a robots.txt.
 func robotsOf(d *policy.Decision) *Robots {
 	st := d.Robots
-	r := &Robots{URL: d.URL, State: st.State, Judged: st.At.UTC(), Answer: answerOf(st.Snapshot)}
+	r := &Robots{URL: d.RobotsURL, State: st.State, Judged: st.At.UTC(), Answer: answerOf(st.Snapshot)}
 	// The difference of the recorded times: st.Age does not include the time that the machine was asleep.
 	r.Age = int64(max(r.Judged.Round(0).Sub(r.Fetched.Round(0)), 0) / time.Second)
 	if st.Answer != nil && st.Answer != st.Snapshot {
@@ -254,12 +255,12 @@ func robotsOf(d *policy.Decision) *Robots {
 }
 
 // Reported reports whether report mode let the request through, which would have been denied.
-func (r *Record) Reported() bool {
+func (r *Entry) Reported() bool {
 	return r.Decision == "deny" && r.Enforced != nil && !*r.Enforced
 }
 
 // denied reports whether the gate refused the request, by its decision or without one.
-func (r *Record) denied() bool {
+func (r *Entry) denied() bool {
 	return r.Refused != "" || r.Decision == "deny" && !r.Reported()
 }
 

@@ -18,8 +18,8 @@ import (
 	"robotsgate/policy"
 )
 
-// records checks each record with its proof, the line of proofs.jsonl with the same number.
-func (c *checker) records() error {
+// entries checks each entry with its proof, the line of proofs.jsonl with the same number.
+func (c *checker) entries() error {
 	replayer := replay.New(c.archive, func(text []byte) (*policy.Config, error) {
 		config, err := c.o.Parse(text)
 		if err != nil {
@@ -39,7 +39,7 @@ func (c *checker) records() error {
 				if err != nil {
 					return err
 				}
-				if err := c.record(line, proof.Text, replayer); err != nil {
+				if err := c.entry(line, proof.Text, replayer); err != nil {
 					return err
 				}
 			}
@@ -56,18 +56,18 @@ func (c *checker) records() error {
 	return c.stream(proofsName, func(r io.Reader) error { return each(linesOf(proofsName, r)) })
 }
 
-// record checks a record with its proof, which is empty if there is none.
-func (c *checker) record(line evidence.Text, proof []byte, replayer *replay.Replayer) error {
-	if c.Records++; c.Records > maxRecords {
-		return noBundle("%s has more than %d records", recordsName, maxRecords)
+// entry checks an entry with its proof, which is empty if there is none.
+func (c *checker) entry(line evidence.Text, proof []byte, replayer *replay.Replayer) error {
+	if c.Entries++; c.Entries > maxEntries {
+		return noBundle("%s has more than %d records", recordsName, maxEntries)
 	}
 	if c.o.Progress != nil {
 		c.o.Progress()
 	}
 	at := fmt.Sprintf("%s:%d", recordsName, line.Number)
-	r, err := parseRecord(line.Text)
+	r, err := parseEntry(line.Text)
 	if err != nil {
-		c.find(badRecord, at, "%v", err)
+		c.find(badEntry, at, "%v", err)
 		return nil
 	}
 	if err := c.prove(r, line.Text, proof); err != nil {
@@ -83,9 +83,9 @@ func (c *checker) record(line evidence.Text, proof []byte, replayer *replay.Repl
 	return nil
 }
 
-// parseRecord parses a line of records.jsonl.
-func parseRecord(text []byte) (*audit.Record, error) {
-	r := &audit.Record{}
+// parseEntry parses a line of records.jsonl.
+func parseEntry(text []byte) (*audit.Entry, error) {
+	r := &audit.Entry{}
 	if err := json.Unmarshal(text, r); err != nil || r.Time.IsZero() {
 		return nil, errors.New("not a record of a request")
 	}
@@ -125,8 +125,8 @@ func repeated(d *json.Decoder) string {
 	return ""
 }
 
-// prove checks that a record is in the tree of its log.
-func (c *checker) prove(r *audit.Record, leaf, proofLine []byte) error {
+// prove checks that an entry is in the tree of its log.
+func (c *checker) prove(r *audit.Entry, leaf, proofLine []byte) error {
 	var p proof
 	if len(proofLine) == 0 {
 		return errors.New("there is no proof for this record")
@@ -149,16 +149,16 @@ func (c *checker) prove(r *audit.Record, leaf, proofLine []byte) error {
 		return fmt.Errorf("record %d of log %q is here twice", p.Index, p.Log)
 	}
 	c.seen[at] = true
-	if log.Records == 0 {
+	if log.Entries == 0 {
 		log.First, log.Last = p.Index, p.Index
 	}
 	log.First, log.Last = min(log.First, p.Index), max(log.Last, p.Index)
-	log.Records++
+	log.Entries++
 	return nil
 }
 
-// decide decides a record again.
-func (c *checker) decide(at string, r *audit.Record, replayer *replay.Replayer) {
+// decide decides an entry again.
+func (c *checker) decide(at string, r *audit.Entry, replayer *replay.Replayer) {
 	outcome, why := replayer.Replay(r)
 	switch {
 	case outcome == replay.Same:

@@ -9,7 +9,7 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-const recordsFile = `License: https://example.com/all.xml
+const fieldsFile = `License: https://example.com/all.xml
 User-agent: a
 Content-Usage: train-ai=n
 User-agent: b
@@ -27,11 +27,11 @@ User-agent: B
 Content-Usage:
 `
 
-// TestRecords checks that a record of any name is found by it, with its group, line and
+// TestFields checks that a field of any name is found by it, with its group, line and
 // value.
-func TestRecords(t *testing.T) {
-	f := Parse([]byte(recordsFile), 0)
-	show := func(r Record) string { return fmt.Sprintf("%d %s: %s", r.Line, r.Name, r.Value) }
+func TestFields(t *testing.T) {
+	f := Parse([]byte(fieldsFile), 0)
+	show := func(r Field) string { return fmt.Sprintf("%d %s: %s", r.Line, r.Name, r.Value) }
 	for _, test := range []struct {
 		token, name string // token "" is the whole file
 		want        []string
@@ -49,12 +49,12 @@ func TestRecords(t *testing.T) {
 		{"", "", nil},
 		{"", "content-usag", nil},
 	} {
-		records := f.Records(test.name)
+		fields := f.Fields(test.name)
 		if test.token != "" {
-			records = f.Group(test.token).Records(test.name)
+			fields = f.Group(test.token).Fields(test.name)
 		}
 		var got []string
-		for r := range records {
+		for r := range fields {
 			got = append(got, show(r))
 			if r.InGroup != (r.Line > 1) {
 				t.Errorf("%s: in a group %v", show(r), r.InGroup)
@@ -64,13 +64,13 @@ func TestRecords(t *testing.T) {
 			t.Errorf("%s of %q: got %q, want %q", test.name, test.token, got, test.want)
 		}
 	}
-	for r := range (Group{}).Records("Crawl-delay") {
+	for r := range (Group{}).Fields("Crawl-delay") {
 		t.Errorf("the zero Group has %v", r)
 	}
 }
 
-// TestRecordsBounded checks that a file full of records takes little memory and time.
-func TestRecordsBounded(t *testing.T) {
+// TestFieldsBounded checks that a file full of fields takes little memory and time.
+func TestFieldsBounded(t *testing.T) {
 	for name, line := range map[string]func(i int) string{
 		"short":          func(int) string { return "a:b\n" },
 		"distinct names": func(i int) string { return fmt.Sprintf("%d:b\n", i) },
@@ -85,30 +85,30 @@ func TestRecordsBounded(t *testing.T) {
 			t.Errorf("%s: %d bytes beside the file", name, extra)
 		}
 		count := 0
-		for i := range f.records {
+		for i := range f.fields {
 			count++
-			if line := int(f.records[i].line); line < 2 || line > maxRecords+1 {
-				t.Fatalf("%s: line %d is kept, want the first %d", name, line, maxRecords)
+			if line := int(f.fields[i].line); line < 2 || line > maxFields+1 {
+				t.Fatalf("%s: line %d is kept, want the first %d", name, line, maxFields)
 			}
 		}
 		t.Logf("%s: %d records, %v", name, count, took)
-		if count != maxRecords {
-			t.Errorf("%s: %d records, want %d", name, count, maxRecords)
+		if count != maxFields {
+			t.Errorf("%s: %d records, want %d", name, count, maxFields)
 		}
 	}
-	// A File without records has no more memory for them than the empty slice.
+	// A File without fields has no more memory for them than the empty slice.
 	without := strings.ReplaceAll(typicalFile, "Sitemap:", "#")
-	if f := Parse([]byte(strings.ReplaceAll(without, "Crawl-delay", "#")), 0); f.records != nil {
-		t.Errorf("%d records in a file that has none", len(f.records))
+	if f := Parse([]byte(strings.ReplaceAll(without, "Crawl-delay", "#")), 0); f.fields != nil {
+		t.Errorf("%d records in a file that has none", len(f.fields))
 	}
 }
 
-// TestRecordsKept checks that lines without a meaning do not hide what a site states.
-func TestRecordsKept(t *testing.T) {
-	data := "User-agent: *\n" + strings.Repeat("a:b\n", 2*maxRecords) + "content-usage: train-ai=n\nContent-Signal: x\nLICENSE: y\nCrawl-delay: 3\nSitemap: /s\n"
+// TestFieldsKept checks that lines without a meaning do not hide what a site states.
+func TestFieldsKept(t *testing.T) {
+	data := "User-agent: *\n" + strings.Repeat("a:b\n", 2*maxFields) + "content-usage: train-ai=n\nContent-Signal: x\nLICENSE: y\nCrawl-delay: 3\nSitemap: /s\n"
 	g := Parse([]byte(data), 0).Group()
 	for name, want := range map[string]bool{"Content-Usage": true, "Content-Signal": true, "License": true, "Crawl-delay": true, "Sitemap": false} {
-		if got := g.HasRecord(name); got != want {
+		if got := g.HasField(name); got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
@@ -122,7 +122,7 @@ func TestRecordsKept(t *testing.T) {
 	}
 }
 
-func TestHasRecord(t *testing.T) {
+func TestHasField(t *testing.T) {
 	f := Parse([]byte("License: a\nUser-agent: a\nCONTENT-usage: x\nUser-agent: *\nSitemap: b\nDisallow:\n\nUser-agent: b\nFoo: c\n"), 0)
 	for _, test := range []struct {
 		name          string
@@ -136,7 +136,7 @@ func TestHasRecord(t *testing.T) {
 		{"Cicense", false, false, false, false},
 		{"", false, false, false, false},
 	} {
-		got := [4]bool{f.HasRecord(test.name), f.Group("a").HasRecord(test.name), f.Group("b").HasRecord(test.name), Group{}.HasRecord(test.name)}
+		got := [4]bool{f.HasField(test.name), f.Group("a").HasField(test.name), f.Group("b").HasField(test.name), Group{}.HasField(test.name)}
 		if want := [4]bool{test.file, test.a, test.b, test.g}; got != want {
 			t.Errorf("%q: got %v, want %v", test.name, got, want)
 		}

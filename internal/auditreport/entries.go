@@ -12,37 +12,37 @@ import (
 	"robotsgate/policy"
 )
 
-// A recordPrinter prints records one by one.
-type recordPrinter struct {
+// An entryPrinter prints entries one by one.
+type entryPrinter struct {
 	out   *bufio.Writer // keeps its first error
 	json  bool          // as they stand in the log
-	story bool          // all that a record says, in words
+	story bool          // all that an entry says, in words
 	found int
 }
 
-func (p *recordPrinter) print(l *audit.Line) error {
+func (p *entryPrinter) print(l *audit.Line) error {
 	p.found++
 	if p.json {
 		_, err := fmt.Fprintf(p.out, "%s\n", l.Printable())
 		return err
 	}
-	name := "record"
+	name := "entry"
 	if p.story {
 		if name = "story"; p.found > 1 {
 			fmt.Fprintln(p.out)
 		}
 	}
-	return printReport(p.out, name, recordText{l.Record, l.At()})
+	return printReport(p.out, name, entryText{l.Entry, l.At()})
 }
 
-// A recordText is a record for people.
-type recordText struct {
-	*audit.Record
+// An entryText is an entry for people.
+type entryText struct {
+	*audit.Entry
 	At string // file and line
 }
 
 // Address returns the URL that the client asked for.
-func (r recordText) Address() string {
+func (r entryText) Address() string {
 	if r.URL != "" {
 		return r.URL
 	}
@@ -50,26 +50,26 @@ func (r recordText) Address() string {
 }
 
 // Passthrough reports whether the request was for a tunnel that is not intercepted.
-func (r recordText) Passthrough() bool { return r.Tunnel && r.Path == "" && r.Origin != "" }
+func (r entryText) Passthrough() bool { return r.Tunnel && r.Path == "" && r.Origin != "" }
 
 // Took returns the time that the request took.
-func (r recordText) Took() time.Duration {
+func (r entryText) Took() time.Duration {
 	return seconds(r.Duration).Round(10 * time.Microsecond)
 }
 
 // Waited returns how long the request has waited for its turn.
-func (r recordText) Waited() time.Duration { return seconds(r.Paced.Held).Round(time.Millisecond) }
+func (r entryText) Waited() time.Duration { return seconds(r.Paced.Held).Round(time.Millisecond) }
 
 // Old returns the age of the robots.txt that decided.
-func (r recordText) Old() time.Duration { return seconds(float64(r.Robots.Age)) }
+func (r entryText) Old() time.Duration { return seconds(float64(r.Robots.Age)) }
 
-// seconds returns a number of a record as a duration, within the bounds of that.
+// seconds returns a number of an entry as a duration, within the bounds of that.
 func seconds(n float64) time.Duration {
 	return time.Duration(min(max(n, 0), 1e9) * float64(time.Second))
 }
 
 // Outcome returns in a word or two what became of the request, as the lines of serve do.
-func (r recordText) Outcome() string {
+func (r entryText) Outcome() string {
 	switch {
 	case r.Reported():
 		return "would be denied"
@@ -82,7 +82,7 @@ func (r recordText) Outcome() string {
 }
 
 // Cause returns why the request was refused or has failed; empty if neither is the case.
-func (r recordText) Cause() string {
+func (r entryText) Cause() string {
 	switch {
 	case r.Decision != "deny" || r.Refused != "":
 		return cmp.Or(r.Error, string(r.Refused))
@@ -102,15 +102,15 @@ func (r recordText) Cause() string {
 	return string(r.Reason)
 }
 
-// List prints the records that the filter selects.
+// List prints the entries that the filter selects.
 func List(s console.Streams, a Options) error {
 	s, out, _ := buffered(s)
-	p := &recordPrinter{out: out, json: a.JSON, story: a.Filter.ID != ""}
+	p := &entryPrinter{out: out, json: a.JSON, story: a.Filter.ID != ""}
 	var printErr error
 	var invalid invalidLines
 	readErr := a.lines(s, nil, console.NewProgress(nil), func(l *audit.Line) {
 		invalid.add(l)
-		if l.Record != nil && printErr == nil {
+		if l.Entry != nil && printErr == nil {
 			printErr = p.print(l)
 		}
 		if l.File == "-" { // a pipe may go on for hours
