@@ -1,11 +1,12 @@
 package proxy
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"robotsgate/internal/gatetest"
 )
 
 // However a client frames a request, an origin receives one that is framed
@@ -40,25 +41,17 @@ func framingRows(t *testing.T) []wireRow {
 	return rows
 }
 
-// malformedValues returns the lines of a file in testdata/wire/malformed.txtar, which are Go strings.
-func malformedValues(t *testing.T, name string) (values []string) {
+// malformedValues returns the lines of a file in testdata/wire/malformed.txtar.
+func malformedValues(t *testing.T, name string) []string {
 	ar, err := txtar.ParseFile("testdata/wire/malformed.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range ar.Files {
-		for line := range strings.Lines(string(f.Data)) {
-			value, err := strconv.Unquote(strings.TrimSpace(line))
-			if err != nil {
-				t.Fatalf("%s: %s: %v", f.Name, line, err)
-			}
-			if f.Name == name {
-				values = append(values, value)
-			}
+		if f.Name == name && len(f.Data) > 0 {
+			return gatetest.Unquote(t, string(f.Data))
 		}
 	}
-	if len(values) == 0 {
-		t.Fatalf("no values in %q", name)
-	}
-	return values
+	t.Fatalf("no values in %q", name)
+	return nil
 }
