@@ -62,10 +62,6 @@ func TestInformational(t *testing.T) {
 			wantStatus(t, resp, 502)
 		}
 	})
-	answer := w.raw("GET " + w.http + "/ HTTP/1.0\r\n\r\n")
-	if strings.Contains(answer, " 103 ") || statusOf(answer) != "200" {
-		t.Errorf("HTTP/1.0: %s", answer)
-	}
 }
 
 // A client that waits for 100 Continue gets it as a whole response among the origin's 1xx

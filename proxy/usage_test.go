@@ -194,7 +194,7 @@ func TestUsage(t *testing.T) {
 				}
 				wantStatus(t, resp, c.want)
 				wantHeader(t, resp, headerDecision, cmp.Or(c.decision, "allow"))
-				if strings.HasSuffix(resp.Header.Get(headerDecision), "enforced=?0") != strings.HasSuffix(c.decision, "enforced=?0") && c.decision != "deny;reason=rule" {
+				if strings.HasSuffix(resp.Header.Get(headerDecision), "enforced=?0") != strings.HasSuffix(c.decision, "enforced=?0") {
 					t.Errorf("got %s", resp.Header.Get(headerDecision))
 				}
 				if c.usage != "" || c.want < 400 && c.decision == "" {
