@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,16 +17,18 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding/unicode"
+
+	"robotsgate/internal/gatetest"
 )
 
-// subjects maps each test to the prefix of its files in testdata.
-var subjects = map[string]string{
-	"InHead":    "inhead-",
-	"EndOfHead": "end-",
-	"Limit":     "limit",
-	"Codings":   "coding-",
-	"XHTML":     "xhtml",
-	"Charset":   "charset-",
+// subjects says which of testdata/*.txtar a test is about, by how their names begin.
+var subjects = gatetest.Subjects{
+	"InHead":    {"inhead-"},
+	"EndOfHead": {"end-"},
+	"Limit":     {"limit"},
+	"Codings":   {"coding-"},
+	"XHTML":     {"xhtml"},
+	"Charset":   {"charset-"},
 }
 
 // Only metas that the HTML standard puts into the head count: those in a
@@ -51,51 +52,15 @@ func TestXHTML(t *testing.T) { archives(t) }
 func TestCharset(t *testing.T) { archives(t) }
 
 // TestSubjects checks that every archive is run, and by one test only.
-func TestSubjects(t *testing.T) {
-	for _, file := range archiveNames() {
-		n := 0
-		for _, prefix := range subjects {
-			if strings.HasPrefix(file, prefix) {
-				n++
-			}
-		}
-		if n != 1 {
-			t.Errorf("%s is run by %d tests, want one", file, n)
-		}
-	}
-}
-
-func archiveNames() (files []string) {
-	paths, _ := filepath.Glob("testdata/*.txtar")
-	for _, path := range paths {
-		files = append(files, filepath.Base(path))
-	}
-	return files
-}
+func TestSubjects(t *testing.T) { subjects.Check(t) }
 
 // archives checks Scan against the archives of a test. Each has a page and the
 // wanted result, as lines "name = content", "link rel type href" or "partial: why". It may have options:
 // the two header fields, the charset and the coding in which the page is sent, a byte
 // order mark before it, padding after it, and the limit.
-func archives(t *testing.T) {
-	prefix := subjects[strings.TrimPrefix(t.Name(), "Test")]
-	ran := false
-	for _, file := range archiveNames() {
-		if strings.HasPrefix(file, prefix) {
-			ran = true
-			t.Run(strings.TrimSuffix(file, ".txtar"), func(t *testing.T) { archive(t, file) })
-		}
-	}
-	if !ran {
-		t.Fatalf("no archive begins with %q", prefix)
-	}
-}
+func archives(t *testing.T) { subjects.Run(t, archive) }
 
-func archive(t *testing.T, file string) {
-	ar, err := txtar.ParseFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+func archive(t *testing.T, ar *txtar.Archive) {
 	parts := make(map[string]string)
 	for _, f := range ar.Files {
 		parts[f.Name] = string(f.Data)

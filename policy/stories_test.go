@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/internal/store"
 	"robotsgate/policy/internal/origintest"
 	"robotsgate/policy/robotstxt"
@@ -31,25 +31,14 @@ import (
 // Relative URLs are those of https://example.com, the clock starts at the
 // beginning of the year 2000.
 func TestStories(t *testing.T) {
-	files, _ := filepath.Glob("testdata/origins/*.txtar")
-	if len(files) == 0 {
-		t.Fatal("no testdata")
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			synctest.Test(t, func(t *testing.T) { play(t, file, ar) })
-		})
-	}
+	gatetest.Archives(t, "origins/*.txtar", func(t *testing.T, ar *txtar.Archive) {
+		synctest.Test(t, func(t *testing.T) { play(t, ar) })
+	})
 }
 
 // A scene is a story that runs.
 type scene struct {
 	*testing.T
-	file   string
 	parts  map[string]string
 	robots Robots
 	usage  Usage
@@ -61,8 +50,8 @@ type scene struct {
 	where  string          // the step, for messages
 }
 
-func play(t *testing.T, file string, ar *txtar.Archive) {
-	s := &scene{T: t, file: file, parts: map[string]string{}, robots: defaults(), web: newOrigins(), store: jsonStore{store.NewMemory(1 << 20)}, agent: "ExampleBot/1.0"}
+func play(t *testing.T, ar *txtar.Archive) {
+	s := &scene{T: t, parts: map[string]string{}, robots: defaults(), web: newOrigins(), store: jsonStore{store.NewMemory(1 << 20)}, agent: "ExampleBot/1.0"}
 	for _, f := range ar.Files {
 		s.parts[f.Name] = string(f.Data)
 	}
@@ -79,7 +68,7 @@ func play(t *testing.T, file string, ar *txtar.Archive) {
 		if len(words) == 0 || words[0] == "#" {
 			continue
 		}
-		s.where = fmt.Sprintf("%s: step %d: %s", file, n, strings.TrimSpace(line))
+		s.where = fmt.Sprintf("step %d: %s", n, strings.TrimSpace(line))
 		s.step(words[0], words[1:])
 		synctest.Wait() // for background work
 	}
@@ -286,7 +275,7 @@ func (s *scene) configure(key, value string) {
 			s.fetch = append(s.fetch, usage.Purpose(name))
 		}
 	default:
-		s.Fatalf("%s: no such key: %q", s.file, key)
+		s.Fatalf("no such key: %q", key)
 	}
 }
 

@@ -1,36 +1,27 @@
 package proxy
 
 import (
-	"bufio"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"testing"
+
+	"robotsgate/internal/gatetest"
 )
 
 // unanswered starts an origin that responds to robots.txt only, or sends the beginning of a
 // response. The channels report that a request has arrived, and that its connection was closed.
-func unanswered(t *testing.T, beginning string) (o *lineOrigin, arrived, closed chan bool) {
+func unanswered(t *testing.T, beginning string) (o *gatetest.LineOrigin, arrived, closed chan bool) {
 	arrived, closed = make(chan bool, 1), make(chan bool, 1)
-	return startLineOrigin(t, func(_ int, conn net.Conn) {
-		reader := bufio.NewReader(conn)
-		for {
-			r, err := http.ReadRequest(reader)
-			if err != nil {
-				return
-			}
-			if r.URL.Path == "/robots.txt" {
-				io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-				continue
-			}
-			io.WriteString(conn, beginning)
-			arrived <- true
-			io.Copy(io.Discard, reader)
-			closed <- true
-		}
-	}), arrived, closed
+	return gatetest.StartLineOrigin(t, gatetest.WithoutRobots(func(_ int, conn net.Conn, _ *http.Request) bool {
+		io.WriteString(conn, beginning)
+		arrived <- true
+		io.Copy(io.Discard, conn)
+		closed <- true
+		return false
+	})), arrived, closed
 }
 
 // TestCloseNotifyCancels: a client that sends close_notify in TLS has disconnected, although the
@@ -65,7 +56,7 @@ func TestDisconnectDuringUpgrade(t *testing.T) {
 	w := newWorld(t, options{})
 	for range 3 {
 		conn := w.dial()
-		fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", o.host, o.host)
+		fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", o.Host, o.Host)
 		receive(t, arrived, "the request")
 		conn.Close()
 		receive(t, closed, "the end of the connection to the origin")

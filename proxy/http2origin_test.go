@@ -26,7 +26,7 @@ const maxAttempts = 8
 
 // startHTTP2Origin starts an origin that answers in frames: a 404 for robots.txt, and
 // what reply writes for everything else. It returns its URL and counts connections.
-func startHTTP2Origin(t *testing.T, authority *ca.Authority, reply func(f *http2.Framer, stream uint32)) (url string, conns *atomic.Int64) {
+func startHTTP2Origin(t *testing.T, authority *ca.Authority, reply func(f *http2.Framer, r *http2.MetaHeadersFrame)) (url string, conns *atomic.Int64) {
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
 		NextProtos:     []string{"h2"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return authority.Leaf("127.0.0.1") },
@@ -45,7 +45,9 @@ func startHTTP2Origin(t *testing.T, authority *ca.Authority, reply func(f *http2
 	return "https://" + l.Addr().String(), conns
 }
 
-func serveFrames(conn net.Conn, reply func(f *http2.Framer, stream uint32)) {
+// serveFrames serves a connection over HTTP/2 until the gate closes it. It answers requests for robots.txt with 404, and
+// calls reply for the others.
+func serveFrames(conn net.Conn, reply func(f *http2.Framer, r *http2.MetaHeadersFrame)) {
 	defer conn.Close()
 	if _, err := io.CopyN(io.Discard, conn, int64(len(http2.ClientPreface))); err != nil {
 		return
@@ -68,7 +70,7 @@ func serveFrames(conn net.Conn, reply func(f *http2.Framer, stream uint32)) {
 				writeHead(f, frame.StreamID, true, ":status", "404")
 				continue
 			}
-			reply(f, frame.StreamID)
+			reply(f, frame)
 		}
 	}
 }
@@ -94,12 +96,14 @@ func TestHTTP2Origin(t *testing.T) {
 		e.DialTimeout, e.ResponseHeaderTimeout = 2*time.Second, 2*time.Second // robots.txt must come in time on a busy machine too
 	}})
 	for name, c := range map[string]struct {
-		reply func(f *http2.Framer, stream uint32)
+		reply func(f *http2.Framer, r *http2.MetaHeadersFrame)
 		want  int
 	}{
-		"the connection is refused": {func(f *http2.Framer, stream uint32) { f.WriteGoAway(0, http2.ErrCodeNo, nil) }, 502},
-		"the stream is refused":     {func(f *http2.Framer, stream uint32) { f.WriteRSTStream(stream, http2.ErrCodeRefusedStream) }, 504},
-		"nothing":                   {func(f *http2.Framer, stream uint32) {}, 504},
+		"the connection is refused": {func(f *http2.Framer, r *http2.MetaHeadersFrame) { f.WriteGoAway(0, http2.ErrCodeNo, nil) }, 502},
+		"the stream is refused": {func(f *http2.Framer, r *http2.MetaHeadersFrame) {
+			f.WriteRSTStream(r.StreamID, http2.ErrCodeRefusedStream)
+		}, 504},
+		"nothing": {func(f *http2.Framer, r *http2.MetaHeadersFrame) {}, 504},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, conns := startHTTP2Origin(t, authority, c.reply)
@@ -164,13 +168,13 @@ func TestHTTP2OriginLength(t *testing.T) {
 		{name: "too short", lengths: []string{"1"}, want: 200, cut: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			url, _ := startHTTP2Origin(t, authority, func(f *http2.Framer, stream uint32) {
+			url, _ := startHTTP2Origin(t, authority, func(f *http2.Framer, r *http2.MetaHeadersFrame) {
 				fields := []string{":status", cmp.Or(c.status, "200")}
 				for _, n := range c.lengths {
 					fields = append(fields, "content-length", n)
 				}
-				if writeHead(f, stream, c.empty, fields...); !c.empty {
-					f.WriteData(stream, true, []byte(body))
+				if writeHead(f, r.StreamID, c.empty, fields...); !c.empty {
+					f.WriteData(r.StreamID, true, []byte(body))
 				}
 			})
 			req, err := http.NewRequest(cmp.Or(c.method, http.MethodGet), url+"/", nil)
@@ -185,7 +189,7 @@ func TestHTTP2OriginLength(t *testing.T) {
 			got, err := io.ReadAll(resp.Body)
 			wantStatus(t, resp, c.want)
 			if c.status == "304" && errors.Is(err, io.ErrUnexpectedEOF) {
-				err = nil // Go's client misses a body of its own accord; the gate would reset the stream
+				err = nil // Go's client misses a body of its own accord; the gate would reset the r.StreamID
 			}
 			switch {
 			case (err != nil) != c.cut:

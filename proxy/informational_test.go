@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"robotsgate/internal/gatetest"
 )
 
 // 1xx responses of an origin are passed on without the headers that only the gate may set. Too
@@ -60,43 +62,22 @@ func TestInformational(t *testing.T) {
 			wantStatus(t, resp, 502)
 		}
 	})
-	answer := w.raw("GET " + w.http + "/ HTTP/1.0\r\n\r\n")
-	if strings.Contains(answer, " 103 ") || statusOf(answer) != "200" {
-		t.Errorf("HTTP/1.0: %s", answer)
-	}
 }
 
 // A client that waits for 100 Continue gets it as a whole response among the origin's 1xx
 // responses, although another goroutine writes those.
 func TestContinueAmongHints(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-			go func() {
-				defer conn.Close()
-				for r := bufio.NewReader(conn); ; {
-					req, err := http.ReadRequest(r)
-					if err != nil {
-						return
-					}
-					if req.URL.Path != "/robots.txt" {
-						io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n"+strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 12))
-						io.Copy(io.Discard, req.Body)
-					}
-					io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-				}
-			}()
-		}
-	}()
+	o := gatetest.StartLineOrigin(t, gatetest.WithoutRobots(func(_ int, conn net.Conn, r *http.Request) bool {
+		io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n"+strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 12))
+		io.Copy(io.Discard, r.Body)
+		io.WriteString(conn, gatetest.NotFound)
+		return true
+	}))
 	w := newWorld(t, options{})
 	for range 100 {
 		conn := w.dial()
 		conn.SetDeadline(time.Now().Add(patience))
-		fmt.Fprintf(conn, "POST http://%s/ HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", l.Addr())
+		fmt.Fprintf(conn, "POST http://%s/ HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", o.Host)
 		r, codes := bufio.NewReader(conn), map[int]int{}
 		for codes[404] == 0 {
 			resp, err := http.ReadResponse(r, nil)

@@ -7,33 +7,35 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"robotsgate/internal/gatetest"
 )
 
 // TestUpstreamCloses: Close closes the connections to origins.
 func TestUpstreamCloses(t *testing.T) {
-	o := startAnswering(t)
+	o := gatetest.StartAnswering(t)
 	w := newWorld(t, options{})
-	resp, body := w.get("http://" + o.host + "/")
+	resp, body := w.get("http://" + o.Host + "/")
 	wantStatus(t, resp, http.StatusOK)
 	if body != "1.2" { // after robots.txt
 		t.Errorf("got %q", body)
 	}
 	w.transport.Close()
-	receive(t, o.ended, "the connection's end")
+	receive(t, o.Ended, "the connection's end")
 }
 
 // TestNoStatus: for an invalid status of the origin the client gets 502.
 func TestNoStatus(t *testing.T) {
 	for _, status := range []string{"000", "007", "099", "+99", "101"} {
 		t.Run(status, func(t *testing.T) {
-			o := startLineOrigin(t, answering(func(n, i int, r *http.Request) string {
+			o := gatetest.StartLineOrigin(t, gatetest.Answering(func(n, i int, r *http.Request) string {
 				if r.URL.Path == "/robots.txt" {
-					return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+					return gatetest.NotFound
 				}
-				return "HTTP/1.1 " + status + " X\r\nContent-Length: 0\r\n\r\n" + numbered(n, i)
+				return "HTTP/1.1 " + status + " X\r\nContent-Length: 0\r\n\r\n" + gatetest.Numbered(n, i)
 			}))
 			w := newWorld(t, options{})
-			resp, _ := w.get("http://" + o.host + "/")
+			resp, _ := w.get("http://" + o.Host + "/")
 			wantStatus(t, resp, http.StatusBadGateway)
 			if x := w.next(t); x.Error != errInvalidResponse.Error() {
 				t.Errorf("the record says %q", x.Error)
@@ -53,7 +55,7 @@ func TestClientLeavesTheGate(t *testing.T) {
 			w := newWorld(t, options{})
 			conn := w.dial()
 			defer conn.Close()
-			fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n", o.host, o.host)
+			fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n", o.Host, o.Host)
 			receive(t, arrived, "the request")
 			if before != "" {
 				if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {

@@ -333,17 +333,6 @@ func TestRobotsTxtIsTheOneEnforced(t *testing.T) {
 	})
 }
 
-func TestReportMode(t *testing.T) {
-	w := newWorld(t, options{engine: func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report }})
-	resp, _ := w.get(w.http + "/private/x")
-	wantStatus(t, resp, 200)
-	wantHeader(t, resp, headerDecision, "deny;reason=rule;")
-	if !strings.Contains(resp.Header.Get(headerDecision), ";enforced=?0") {
-		t.Errorf("not marked: %s", resp.Header.Get(headerDecision))
-	}
-	wantArrived(t, w, "GET /private/x")
-}
-
 func TestOverride(t *testing.T) {
 	hosts, err := glob.Host("127.0.0.1")
 	if err != nil {
@@ -505,33 +494,6 @@ type readCloser struct {
 
 func (r readCloser) Read(p []byte) (int, error) { return r.read(p) }
 func (r readCloser) Close() error               { return r.close() }
-
-// An origin may answer without reading: the client gets the answer, and what it
-// goes on to send is not taken for its next request.
-func TestUploadNotRead(t *testing.T) {
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
-		io.WriteString(rw, "no, thanks")
-	}})
-	origins(t, w, func(t *testing.T, origin string) {
-		client := w.client()
-		for range 20 {
-			resp, err := client.Post(origin+"/", "text/plain", strings.NewReader(strings.Repeat("x", 300_000)))
-			if err != nil {
-				continue // the connection may be closed under the upload
-			}
-			body, err := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if resp.StatusCode != 200 || err == nil && string(body) != "no, thanks" {
-				t.Errorf("got %d %q", resp.StatusCode, body)
-			}
-		}
-	})
-	for _, a := range w.arrived() {
-		if a != "POST /" {
-			t.Errorf("reached the origin: %s", a)
-		}
-	}
-}
 
 // Many clients read only when they have sent everything.
 func TestRefusedUploadIsReadable(t *testing.T) {

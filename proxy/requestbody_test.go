@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/gatetest"
 )
 
 // A bodyIgnorer is an origin that never reads a body, so that it takes a body for the next request, as Python's
@@ -99,16 +100,16 @@ func TestBodyIsNoRequest(t *testing.T) {
 			for _, scheme := range []string{"http", "https"} {
 				t.Run(scheme, func(t *testing.T) {
 					ignorer := &bodyIgnorer{}
-					origin := startLineOrigin(t, func(n int, conn net.Conn) {
+					origin := gatetest.StartLineOrigin(t, func(n int, conn net.Conn) {
 						if scheme == "https" {
 							conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*leaf}})
 						}
 						ignorer.serve(n, conn)
 					})
 					if o.parent != nil {
-						o.parent.leadTo(origin.host, origin.host)
+						o.parent.leadTo(origin.Host, origin.Host)
 					}
-					sendBodies(t, w.clientVia("http", w.addr, false), scheme+"://"+origin.host, ignorer)
+					sendBodies(t, w.clientVia("http", w.addr, false), scheme+"://"+origin.Host, ignorer)
 				})
 			}
 		})

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/gatetest"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
@@ -34,20 +34,20 @@ func TestSignedAgain(t *testing.T) {
 		})
 		var mu sync.Mutex
 		var attempts []*http.Request
-		o := startLineOrigin(t, answering(func(n, i int, r *http.Request) string {
+		o := gatetest.StartLineOrigin(t, gatetest.Answering(func(n, i int, r *http.Request) string {
 			mu.Lock()
 			defer mu.Unlock()
 			if r.URL.Path == "/robots.txt" {
-				return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+				return gatetest.NotFound
 			}
 			attempts = append(attempts, r)
 			if r.URL.Path == "/again" && len(attempts) == 2 {
 				return "" // the connection is closed when the request has arrived
 			}
-			return numbered(n, i)
+			return gatetest.Numbered(n, i)
 		}))
 		for _, path := range []string{"/first", "/again"} {
-			resp, _ := w.get("http://" + o.host + path)
+			resp, _ := w.get("http://" + o.Host + path)
 			wantStatus(t, resp, 200)
 		}
 		mu.Lock()
@@ -90,64 +90,23 @@ func TestSignedAgainHTTP2(t *testing.T) {
 					egress: func(e *Egress) { e.Roots.AddCert(authority.Certificate()); e.OnlyNetHTTP = onlyNetHTTP },
 					engine: withSigning(nil),
 				})
-				l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-					NextProtos:     []string{"h2"},
-					GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return authority.Leaf("127.0.0.1") },
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer l.Close()
 				attempts := make(chan *http.Request, 10)
 				var refused atomic.Bool
-				go func() {
-					for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-						go serveMeta(conn, func(f *http2.Framer, frame *http2.MetaHeadersFrame) {
-							if frame.PseudoValue("path") == "/robots.txt" {
-								writeHead(f, frame.StreamID, true, ":status", "404")
-								return
-							}
-							attempts <- requestOf(frame)
-							if refused.CompareAndSwap(false, true) {
-								refuse(f, frame.StreamID)
-								return
-							}
-							writeHead(f, frame.StreamID, true, ":status", "200")
-						})
+				url, _ := startHTTP2Origin(t, authority, func(f *http2.Framer, r *http2.MetaHeadersFrame) {
+					attempts <- requestOf(r)
+					if refused.CompareAndSwap(false, true) {
+						refuse(f, r.StreamID)
+						return
 					}
-				}()
-				resp, _ := w.get("https://" + l.Addr().String() + "/x")
+					writeHead(f, r.StreamID, true, ":status", "200")
+				})
+				resp, _ := w.get(url + "/x")
 				wantStatus(t, resp, 200)
 				for range 2 {
 					wantSigned(t, receive(t, attempts, "an attempt"), newTestKey(1), "string")
 				}
 			})
 		})
-	}
-}
-
-// serveMeta serves a connection over HTTP/2 until the gate closes it.
-func serveMeta(conn net.Conn, serve func(f *http2.Framer, frame *http2.MetaHeadersFrame)) {
-	defer conn.Close()
-	if _, err := io.CopyN(io.Discard, conn, int64(len(http2.ClientPreface))); err != nil {
-		return
-	}
-	f := http2.NewFramer(conn, conn)
-	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	f.WriteSettings()
-	for {
-		frame, err := f.ReadFrame()
-		if err != nil {
-			return
-		}
-		switch frame := frame.(type) {
-		case *http2.SettingsFrame:
-			if !frame.IsAck() {
-				f.WriteSettingsAck()
-			}
-		case *http2.MetaHeadersFrame:
-			serve(f, frame)
-		}
 	}
 }
 

@@ -3,11 +3,9 @@ package proxy
 import (
 	"bufio"
 	"cmp"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"robotsgate/proxy/internal/body"
@@ -224,50 +222,6 @@ type deadlines struct {
 
 func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
 func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
-
-// A body whose framing goes wrong is the client's fault, not the origin's.
-func TestMalformedChunk(t *testing.T) {
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }})
-	head := "Host: " + host(w.https) + "\r\nUser-Agent: ExampleBot\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfour\r\nxyz\r\n"
-	for name, answer := range map[string]string{
-		"http":  w.raw("POST " + w.http + "/up HTTP/1.1\r\n" + head),
-		"https": w.secure(host(w.https), "127.0.0.1", "POST /up HTTP/1.1\r\n"+head),
-	} {
-		if statusOf(answer) != "400" || !strings.Contains(answer, "\r\nConnection: close\r\n") {
-			t.Errorf("%s: got %s", name, answer)
-		}
-	}
-}
-
-// The end of the connection is the end of a response in HTTP/1.0: one that breaks
-// off must not end in order.
-func TestTruncatedForHTTP10(t *testing.T) {
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
-		io.WriteString(rw, "the beginning")
-		http.NewResponseController(rw).Flush()
-		panic(http.ErrAbortHandler)
-	}})
-	request := " HTTP/1.0\r\nHost: " + host(w.https) + "\r\nUser-Agent: ExampleBot\r\n\r\n"
-	for name, dial := range map[string]func() net.Conn{
-		"http": func() net.Conn {
-			conn := w.dial()
-			io.WriteString(conn, "GET "+w.http+"/"+request)
-			return conn
-		},
-		"https": func() net.Conn {
-			conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
-			io.WriteString(conn, "GET /"+request)
-			return conn
-		},
-	} {
-		conn := dial()
-		conn.SetDeadline(time.Now().Add(patience))
-		answer, err := io.ReadAll(conn)
-		if conn.Close(); !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("%s: the connection ended with %v after %q", name, err, answer)
-		}
-	}
-}
 
 // A WebSocket in which neither side speaks ends; one that breaks off ends at once.
 func TestSilentWebSocket(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"robotsgate/internal/gatetest"
 )
 
 // frames opens an HTTP/2 connection in a tunnel and asks for a path on stream 1.
@@ -147,36 +149,14 @@ func wantSoon(t *testing.T, conn net.Conn, request, want string) {
 
 // An origin that takes a request's head and reads nothing of its body.
 func TestOriginDoesNotRead(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-			go func() {
-				defer conn.Close()
-				r := bufio.NewReaderSize(conn, 16)
-				for {
-					req, err := http.ReadRequest(r)
-					if err != nil {
-						return
-					}
-					if req.URL.Path != "/robots.txt" {
-						<-t.Context().Done()
-						return
-					}
-					io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-				}
-			}()
-		}
-	}()
+	o := gatetest.StartLineOrigin(t, gatetest.WithoutRobots(func(int, net.Conn, *http.Request) bool {
+		<-t.Context().Done()
+		return false
+	}))
 	// Long enough for the robots.txt that comes first, on a busy machine too.
 	w := newWorld(t, options{egress: func(e *Egress) { e.DialTimeout, e.ResponseHeaderTimeout = 2*time.Second, 2*time.Second }})
-	for _, v := range []way{{"HTTP/1.1", "http://" + l.Addr().String(), w.client()}} {
-		resp, _ := send(t, v.client, http.MethodPost, v.origin+"/up", strings.NewReader(strings.Repeat("x", 32<<20)))
-		wantStatus(t, resp, 504)
-	}
+	resp, _ := w.do(http.MethodPost, "http://"+o.Host+"/up", strings.NewReader(strings.Repeat("x", 32<<20)))
+	wantStatus(t, resp, 504)
 }
 
 // A client may pause in its upload for longer than an origin may take to answer.

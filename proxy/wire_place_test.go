@@ -18,7 +18,8 @@ func TestWirePlaces(t *testing.T) {
 		// Absolute-form beats Host (RFC 9112, 3.2.2).
 		{name: "absolute-form, another Host", raw: "GET http://ORIGIN/ok HTTP/1.1\r\nHost: other.example\r\n\r\n", noTunnel: "there it is https", noHTTP2: alone, expect: ok},
 		{name: "absolute-form, another Host, denied", raw: "GET http://ORIGIN/private/x HTTP/1.1\r\nHost: other.example\r\n\r\n", noTunnel: "there it is https", noHTTP2: alone, expect: expect{want: 403}},
-		{name: "absolute-form, Host with a path", raw: "GET http://ORIGIN/ok HTTP/1.1\r\nHost: ORIGIN/private\r\n\r\n", noTunnel: "there it is https", noHTTP2: alone, expect: expect{want: 400, either: true}},
+		{name: "absolute-form, Host with a path", raw: "GET http://ORIGIN/ok HTTP/1.1\r\nHost: ORIGIN/private\r\n\r\n", noTunnel: "there it is https", noHTTP2: alone,
+			expect: expect{want: 400, either: true}},
 		{name: "absolute-form, empty Host", raw: "GET http://ORIGIN/ok HTTP/1.1\r\nHost:\r\n\r\n", noTunnel: "there it is https", noHTTP2: alone, expect: ok},
 		{name: "absolute-form of the tunnel, another Host", raw: "GET https://ORIGIN/ok HTTP/1.1\r\nHost: other.example\r\n\r\n", noHTTP2: alone, expect: ok},
 		{name: "absolute-form of https", raw: "GET https://ORIGIN/private/x HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noHTTP2: alone, expect: expect{want: 403}},
@@ -56,7 +57,8 @@ func TestWirePlaces(t *testing.T) {
 		{name: "two :authority (RFC 9113, 8.3)", h2: ":method: GET\n:scheme: https\n:authority: ORIGIN\n:authority: other.example\n:path: /ok", noClear: fields, noTunnel: fields, inHTTP2: reset},
 		{name: "Host instead of :authority (RFC 9113, 8.3.1)", h2: ":method: GET\n:scheme: https\n:path: /ok\nhost: ORIGIN", noClear: fields, noTunnel: fields, expect: ok},
 		{name: "another Host instead of :authority", h2: ":method: GET\n:scheme: https\n:path: /ok\nhost: other.example", noClear: fields, noTunnel: fields, expect: elsewhere},
-		{name: ":authority and another Host (RFC 9113, 8.3.1)", h2: ":method: GET\n:scheme: https\n:authority: ORIGIN\n:path: /ok\nhost: other.example", noClear: fields, noTunnel: fields, expect: elsewhere},
+		{name: ":authority and another Host (RFC 9113, 8.3.1)", h2: ":method: GET\n:scheme: https\n:authority: ORIGIN\n:path: /ok\nhost: other.example", noClear: fields, noTunnel: fields,
+			expect: elsewhere},
 		{name: "another :authority and Host", h2: ":method: GET\n:scheme: https\n:authority: other.example\n:path: /ok\nhost: ORIGIN", noClear: fields, noTunnel: fields, expect: elsewhere},
 
 		// Inside a tunnel all must agree (RFC 9110, 7.4).
@@ -77,7 +79,8 @@ func TestWirePlaces(t *testing.T) {
 
 		// Methods that are not served (RFC 9110, 9.3.6 and 9.3.8).
 		{name: "CONNECT in a tunnel", raw: "CONNECT ORIGIN:443 HTTP/1.1\r\nHost: ORIGIN:443\r\n\r\n", h2: ":method: CONNECT\n:authority: ORIGIN:443", noClear: "it opens a tunnel there", expect: notServed},
-		{name: "CONNECT with a path", raw: "CONNECT /ok HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", h2: ":method: CONNECT\n:scheme: https\n:authority: ORIGIN\n:path: /ok", expect: notServed, inClear: &open, inHTTP2: reset},
+		{name: "CONNECT with a path", raw: "CONNECT /ok HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", h2: ":method: CONNECT\n:scheme: https\n:authority: ORIGIN\n:path: /ok",
+			expect: notServed, inClear: &open, inHTTP2: reset},
 		{name: "connect", method: "connect", expect: notServed},
 		{name: "WebSocket by CONNECT (RFC 8441)", h2: ":method: CONNECT\n:protocol: websocket\n:scheme: https\n:authority: ORIGIN\n:path: /ok", noClear: fields, noTunnel: fields, inHTTP2: reset},
 		{name: "TRACE", method: "TRACE", expect: notServed},

@@ -87,7 +87,8 @@ func TestWireReplies(t *testing.T) {
 		{name: "HEAD", method: "HEAD", reply: wireReply{bytes: head + "Content-Length: 5\r\n\r\n"}, expect: expect{want: 200, arrives: "HEAD /ok", has: "Content-Length: 5"}},
 		{name: "HEAD in chunks", method: "HEAD", reply: wireReply{bytes: head + "Transfer-Encoding: chunked\r\n\r\n"}, expect: expect{want: 200, arrives: "HEAD /ok"}},
 		{name: "HEAD with a body", method: "HEAD", reply: wireReply{bytes: head + "Content-Length: 5\r\n\r\nhello"}, expect: expect{want: 200, arrives: "HEAD /ok", has: "Content-Length: 5", stray: true}},
-		{name: "HEAD with an answer as its body", method: "HEAD", reply: wireReply{bytes: head + "Content-Length: 44\r\n\r\n" + head + "Content-Length: 6\r\n\r\nforged"}, expect: expect{stray: true, want: 200, arrives: "HEAD /ok"}},
+		{name: "HEAD with an answer as its body", method: "HEAD", reply: wireReply{bytes: head + "Content-Length: 44\r\n\r\n" + head + "Content-Length: 6\r\n\r\nforged"},
+			expect: expect{stray: true, want: 200, arrives: "HEAD /ok"}},
 		says("bytes behind the end", head+"Content-Length: 5\r\n\r\nhello, and more", stray(whole)),
 		says("an answer behind the end", head+"Content-Length: 5\r\n\r\nhello"+head+"Content-Length: 6\r\n\r\nforged", stray(whole)),
 		says("an answer behind the last chunk", head+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"+head+"Content-Length: 6\r\n\r\nforged", stray(whole)),
@@ -96,7 +97,8 @@ func TestWireReplies(t *testing.T) {
 		says("no reason", "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello", whole),
 		says("a status nobody knows", "HTTP/1.1 799 Odd\r\nContent-Length: 5\r\n\r\nhello", expect{want: 799, arrives: "GET /ok", content: "hello"}),
 		says("302 is the client's to follow", "HTTP/1.1 302 Found\r\nLocation: /private/x\r\nContent-Length: 0\r\n\r\n", expect{want: 302, arrives: "GET /ok", has: "Location: /private/x"}),
-		says("407 is not the gate's", "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n", expect{want: 407, arrives: "GET /ok", lacks: "Proxy-Authenticate"}),
+		says("407 is not the gate's", "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n",
+			expect{want: 407, arrives: "GET /ok", lacks: "Proxy-Authenticate"}),
 		ends("no status line (HTTP/0.9)", "hello\r\n", bad),
 		says("status 99", "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n", bad),
 		says("status 0", "HTTP/1.1 000 Odd\r\nContent-Length: 0\r\n\r\n", bad),
@@ -139,7 +141,8 @@ func TestWireReplies(t *testing.T) {
 
 		// Fields on their way back.
 		answers("Alt-Svc (RFC 7838)", "Alt-Svc: h3=\":443\"\r\nALT-SVC: h2=\"other:443\"\r\n", without("Alt-Svc")),
-		answers("hop by hop (RFC 9110, 7.6.1)", "Connection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nProxy-Connection: keep-alive\r\nProxy-Authenticate: Basic\r\nProxy-Authentication-Info: x\r\nUpgrade: h2c\r\n",
+		answers("hop by hop (RFC 9110, 7.6.1)", "Connection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nProxy-Connection: keep-alive\r\n"+
+			"Proxy-Authenticate: Basic\r\nProxy-Authentication-Info: x\r\nUpgrade: h2c\r\n",
 			without("Connection X-Hop Keep-Alive Proxy-Connection Proxy-Authenticate Proxy-Authentication-Info Upgrade")),
 		answers("TE (RFC 9110, 10.1.4)", "TE: trailers\r\n", without("Te")),
 		answers("Connection names what the gate says", "Connection: Robots-Gate-Decision, Robots-Gate-Tags, Robots-Gate-Id, Proxy-Status\r\nX-Robots-Tag: noindex\r\n",
@@ -159,7 +162,8 @@ func TestWireReplies(t *testing.T) {
 
 		// Trailers (RFC 9110, 6.5).
 		says("a trailer", head+"Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n", with("X-Sum: 1")),
-		says("a trailer that frames, routes and forges", head+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 1\r\nContent-Length: 9\r\nAlt-Svc: h3\r\nRobots-Gate-Tags: none\r\nProxy-Authenticate: Basic\r\nConnection: close\r\nSet-Cookie: a\r\n\r\n",
+		says("a trailer that frames, routes and forges", head+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 1\r\n"+
+			"Content-Length: 9\r\nAlt-Svc: h3\r\nRobots-Gate-Tags: none\r\nProxy-Authenticate: Basic\r\nConnection: close\r\nSet-Cookie: a\r\n\r\n",
 			expect{want: 200, arrives: "GET /ok", content: "hello", lacks: "Alt-Svc Robots-Gate-Tags Proxy-Authenticate Content-Length"}),
 		says("a trailer that is none", head+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nno field\r\n\r\n", cut),
 	}

@@ -151,10 +151,12 @@ func TestWireHosts(t *testing.T) {
 		{name: "with dot, case and port", authority: "SHOUTED.:", path: "/private/../ok", expect: expect{want: 200, arrives: "GET /ok"}},
 		{name: "with another port", authority: "ORIGIN:8080", expect: expect{want: 421}, inClear: &expect{want: 200, arrives: "GET /ok", host: "ORIGIN:8080"}},
 		{name: "with another port in upper case", authority: "SHOUTED:08080", expect: expect{want: 421}, inClear: &expect{want: 200, arrives: "GET /ok", host: "ORIGIN:8080"}},
-		{name: "international, as ASCII in upper case (RFC 5891, 5.4)", authority: "XN--BCHER-KVA.ORIGIN", expect: expect{want: 421}, inClear: &expect{want: 200, arrives: "GET /ok", host: "xn--bcher-kva.ORIGIN"}},
+		{name: "international, as ASCII in upper case (RFC 5891, 5.4)", authority: "XN--BCHER-KVA.ORIGIN",
+			expect: expect{want: 421}, inClear: &expect{want: 200, arrives: "GET /ok", host: "xn--bcher-kva.ORIGIN"}},
 		{name: "international, in Unicode", raw: "GET http://B\u00dcCHER.ORIGIN/ok HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noTunnel: "Host is ASCII", noHTTP2: ":authority is ASCII",
 			expect: expect{want: 200, arrives: "GET /ok", host: "xn--bcher-kva.ORIGIN"}},
-		{name: "international, denied", raw: "GET http://b\u00fccher.ORIGIN/private/x HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noTunnel: "Host is ASCII", noHTTP2: ":authority is ASCII", expect: expect{want: 403}},
+		{name: "international, denied", raw: "GET http://b\u00fccher.ORIGIN/private/x HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noTunnel: "Host is ASCII", noHTTP2: ":authority is ASCII",
+			expect: expect{want: 403}},
 		{name: "with an ideographic full stop", raw: "GET http://a\u3002ORIGIN\uff0e/ok HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noTunnel: "Host is ASCII", noHTTP2: ":authority is ASCII",
 			expect: expect{want: 200, arrives: "GET /ok", host: "a.ORIGIN"}},
 		{name: "with full-width letters", raw: "GET http://\uff41.ORIGIN/ok HTTP/1.1\r\nHost: ORIGIN\r\n\r\n", noTunnel: "Host is ASCII", noHTTP2: ":authority is ASCII",
@@ -170,8 +172,9 @@ func TestWireHosts(t *testing.T) {
 		"hexadecimal":                 {"0x7f000001", "0X7F000001", "0x7f.0.0.1", "127.0.0.0x1", "0x", "name.0x7f"},
 		"short":                       {"127.1", "127.0.1", "127.65535", "1.2.3"},
 		"numbers that are no address": {"1.2.3.4.5", "127.0.0.256", "999.1.1.1", "127..1", "1.2.3.4.."},
-		"no name":                     {".", "..", ".ORIGIN", "a..ORIGIN", "a,b", "a;b", "a!b", "*", "%6fther.example", "a%00b", "-:80:80", "a'b", "(a)", strings.Repeat("a", 64) + ".example", strings.Repeat("a.", 127) + "example"},
-		"port":                        {"ORIGIN:0", "ORIGIN:65536", "ORIGIN:-1", "ORIGIN:+80", "ORIGIN:http", "ORIGIN:8 0", "ORIGIN:0x50", "ORIGIN:80:80", "ORIGIN:99999999999999999999"},
+		"no name": {".", "..", ".ORIGIN", "a..ORIGIN", "a,b", "a;b", "a!b", "*", "%6fther.example", "a%00b", "-:80:80", "a'b", "(a)", strings.Repeat("a", 64) + ".example",
+			strings.Repeat("a.", 127) + "example"},
+		"port": {"ORIGIN:0", "ORIGIN:65536", "ORIGIN:-1", "ORIGIN:+80", "ORIGIN:http", "ORIGIN:8 0", "ORIGIN:0x50", "ORIGIN:80:80", "ORIGIN:99999999999999999999"},
 	} {
 		for _, s := range spellings {
 			row := wireRow{name: kind + ": " + s, authority: s, expect: expect{want: 400, either: true}, inHTTP2: &expect{want: 400}}

@@ -209,7 +209,7 @@ func (e *expect) check(t *testing.T, first, second clientView, arrived []string,
 	if first.status != e.want && !(e.orNone && first.status == broken) {
 		t.Errorf("answered %v, want %d", first, e.want)
 	}
-	if (first.cut != nil) != e.cut && first.status != broken && !e.orNone {
+	if cut := first.cut != nil; cut != e.cut && first.status != broken && (e.cut || !e.orNone) {
 		t.Errorf("the answer breaks off with %v, want that: %v", first.cut, e.cut)
 	}
 	if e.content != "" && first.body != e.content {

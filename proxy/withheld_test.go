@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/usage"
@@ -60,41 +61,28 @@ func TestWithheldConnections(t *testing.T) {
 		{name: "silent in the body", reply: short("Content-Length: 1000", page), hangs: true},
 		{name: "silent in a chunk", reply: short("Transfer-Encoding: chunked", "fff\r\n"+page), hangs: true},
 		{name: "silent before its body", reply: short("Content-Length: 60000", ""), hangs: true},
-		{name: "broken off", reply: short("Content-Length: 1000", page+breakOffHere)},
+		{name: "broken off", reply: short("Content-Length: 1000", page+gatetest.BreakOffHere)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			o := startLineOrigin(t, func(n int, conn net.Conn) {
-				reader := bufio.NewReader(conn)
-				for {
-					r, err := http.ReadRequest(reader)
-					if err != nil {
-						return
-					}
-					if r.URL.Path == "/robots.txt" {
-						io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-						continue
-					}
-					reply, last := strings.CutSuffix(c.reply, breakOffHere)
-					io.WriteString(conn, reply)
-					for sent := 0; c.flood != "" && sent < 64<<20; sent += 1000 * len(c.flood) {
-						if _, err := io.WriteString(conn, strings.Repeat(c.flood, 1000)); err != nil {
-							return
-						}
-					}
-					if c.flood != "" {
-						t.Error("the gate has read 64 MiB of the response")
-					}
-					if last {
-						return
+			o := gatetest.StartLineOrigin(t, gatetest.WithoutRobots(func(_ int, conn net.Conn, _ *http.Request) bool {
+				reply, last := strings.CutSuffix(c.reply, gatetest.BreakOffHere)
+				io.WriteString(conn, reply)
+				for sent := 0; c.flood != "" && sent < 64<<20; sent += 1000 * len(c.flood) {
+					if _, err := io.WriteString(conn, strings.Repeat(c.flood, 1000)); err != nil {
+						return false
 					}
 				}
-			})
+				if c.flood != "" {
+					t.Error("the gate has read 64 MiB of the response")
+				}
+				return !last
+			}))
 			w := newWorld(t, trains(options{gate: func(o *Options) { o.Settings.Tags.HeadTimeout = 300 * time.Millisecond }}))
 			client := w.client()
 			for range 2 {
 				start := time.Now()
-				resp, body := send(t, client, http.MethodGet, "http://"+o.host+"/", nil)
+				resp, body := send(t, client, http.MethodGet, "http://"+o.Host+"/", nil)
 				wantStatus(t, resp, 403)
 				wantHeader(t, resp, headerDecision, "deny;reason=usage")
 				if strings.Contains(body, originMark) || len(resp.Trailer) > 0 {
@@ -105,12 +93,12 @@ func TestWithheldConnections(t *testing.T) {
 				}
 				w.next(t)
 			}
-			if n := o.conns.Load(); c.kept && n != 1 {
+			if n := o.Conns.Load(); c.kept && n != 1 {
 				t.Errorf("%d connections were made, want 1", n)
 			}
 			if !c.kept { // one for each response, of which the first may have been used for robots.txt
 				for range 2 {
-					receive(t, o.ended, "the end of a connection")
+					receive(t, o.Ended, "the end of a connection")
 				}
 			}
 		})
@@ -124,10 +112,10 @@ func TestWithheldStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	var streams atomic.Int64
-	url, conns := startHTTP2Origin(t, authority, func(f *http2.Framer, stream uint32) {
+	url, conns := startHTTP2Origin(t, authority, func(f *http2.Framer, r *http2.MetaHeadersFrame) {
 		streams.Add(1)
-		writeHead(f, stream, false, ":status", "200", "content-usage", "train-ai=n", "content-type", "text/html")
-		f.WriteData(stream, false, []byte("<html><head></head><body>"+originMark)) // and nothing more
+		writeHead(f, r.StreamID, false, ":status", "200", "content-usage", "train-ai=n", "content-type", "text/html")
+		f.WriteData(r.StreamID, false, []byte("<html><head></head><body>"+originMark)) // and nothing more
 	})
 	w := newWorld(t, trains(options{egress: func(e *Egress) { e.Roots.AddCert(authority.Certificate()) }}))
 	w.get(url + "/robots.txt")
@@ -210,7 +198,7 @@ func TestUsageHandshake(t *testing.T) {
 		{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Usage : train-ai=n\r\n\r\n" + originMark, "403"},
 		{"HTTP/1.1 103 Early Hints\r\nContent-Usage: train-ai=n\r\n\r\nHTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "103"},
 	} {
-		o := startLineOrigin(t, func(n int, conn net.Conn) {
+		o := gatetest.StartLineOrigin(t, func(n int, conn net.Conn) {
 			reader := bufio.NewReader(conn)
 			r, err := http.ReadRequest(reader)
 			if err != nil {
@@ -226,7 +214,7 @@ func TestUsageHandshake(t *testing.T) {
 		w := newWorld(t, trains(options{}))
 		conn := w.dial()
 		conn.SetDeadline(time.Now().Add(patience))
-		fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", o.host, o.host)
+		fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", o.Host, o.Host)
 		answer := make([]byte, 4000)
 		n, _ := io.ReadAtLeast(conn, answer, 200)
 		if got := statusOf(string(answer[:n])); got != c.want || c.want == "403" && bytes.Contains(answer, []byte(originMark)) {
@@ -235,7 +223,7 @@ func TestUsageHandshake(t *testing.T) {
 		if c.want == "403" {
 			w.next(t)
 			for range 2 {
-				receive(t, o.ended, "the end of the connection to the origin")
+				receive(t, o.Ended, "the end of the connection to the origin")
 			}
 		}
 		conn.Close()
@@ -353,47 +341,38 @@ func withheldAtRandom(t *testing.T, seed uint64, chunked bool) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	filler := func() string { return strings.Repeat("<!-- "+originMark+" -->", rnd.IntN(200)) }
 	page := "<!doctype html><head>" + filler() + `<meta name="robots" content="noai">` + filler() + "</head><body>" + filler() + strings.Repeat(originMark, rnd.IntN(20_000))
-	o := startLineOrigin(t, func(n int, conn net.Conn) {
-		rnd := rand.New(rand.NewPCG(seed, uint64(n))) // connections are served at the same time
-		reader := bufio.NewReader(conn)
-		for {
-			r, err := http.ReadRequest(reader)
-			if err != nil {
-				return
-			}
-			if r.URL.Path == "/robots.txt" {
-				io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
-				continue
-			}
-			framing := "Content-Length: " + strconv.Itoa(len(page))
+	var replies atomic.Uint64 // connections are served at the same time
+	o := gatetest.StartLineOrigin(t, gatetest.WithoutRobots(func(_ int, conn net.Conn, _ *http.Request) bool {
+		rnd := rand.New(rand.NewPCG(seed, replies.Add(1)))
+		framing := "Content-Length: " + strconv.Itoa(len(page))
+		if chunked {
+			framing = "Transfer-Encoding: chunked\r\nTrailer: X-Origin"
+		}
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nSet-Cookie: "+originMark+"\r\nContent-Type: text/html\r\n"+framing+"\r\n\r\n")
+		for rest := page; rest != ""; {
+			piece := rest[:min(len(rest), 1+rnd.IntN(1+len(rest)/2))]
+			rest = rest[len(piece):]
 			if chunked {
-				framing = "Transfer-Encoding: chunked\r\nTrailer: X-Origin"
+				piece = fmt.Sprintf("%x\r\n%s\r\n", len(piece), piece)
 			}
-			io.WriteString(conn, "HTTP/1.1 200 OK\r\nSet-Cookie: "+originMark+"\r\nContent-Type: text/html\r\n"+framing+"\r\n\r\n")
-			for rest := page; rest != ""; {
-				piece := rest[:min(len(rest), 1+rnd.IntN(1+len(rest)/2))]
-				rest = rest[len(piece):]
-				if chunked {
-					piece = fmt.Sprintf("%x\r\n%s\r\n", len(piece), piece)
-				}
-				if _, err := io.WriteString(conn, piece); err != nil {
-					return
-				}
-				if rnd.IntN(3) == 0 {
-					runtime.Gosched()
-				}
+			if _, err := io.WriteString(conn, piece); err != nil {
+				return false
 			}
-			if chunked {
-				io.WriteString(conn, "0\r\nX-Origin: "+originMark+"\r\n\r\n")
+			if rnd.IntN(3) == 0 {
+				runtime.Gosched()
 			}
 		}
-	})
+		if chunked {
+			io.WriteString(conn, "0\r\nX-Origin: "+originMark+"\r\n\r\n")
+		}
+		return true
+	}))
 	w := newWorld(t, trains(options{}))
 	conn := w.dial()
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(patience))
 	for range 2 { // the second request would see what is left of the first response
-		fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\n\r\n", o.host, o.host)
+		fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\n\r\n", o.Host, o.Host)
 		var all bytes.Buffer
 		resp, err := http.ReadResponse(bufio.NewReaderSize(oneByte{io.TeeReader(conn, &all)}, 16), nil)
 		if err != nil {

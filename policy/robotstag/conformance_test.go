@@ -1,16 +1,14 @@
 package robotstag_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy/robotstag"
 )
 
@@ -29,49 +27,24 @@ type row struct {
 	Why          string    `json:"why"`
 }
 
-// TestConformance runs the *.jsonl files of the folder that
-// ROBOTSGATE_CONFORMANCE names.
 func TestConformance(t *testing.T) {
-	dir := os.Getenv("ROBOTSGATE_CONFORMANCE")
-	if dir == "" {
-		t.Skip("ROBOTSGATE_CONFORMANCE is not set to a folder of *.jsonl")
-	}
-	files, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	total := 0
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	gatetest.Conformance(t, func(t *testing.T, where string, line []byte) bool {
+		var r row
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Errorf("%s: %v", where, err)
 		}
-		lines := bufio.NewScanner(bytes.NewReader(data))
-		lines.Buffer(nil, 64<<20)
-		for n := 1; lines.Scan(); n++ {
-			var r row
-			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-				t.Errorf("%s:%d: %v", filepath.Base(file), n, err)
-				continue
-			}
-			if r.Rules == nil {
-				continue
-			}
-			tags, ok := r.read(t)
-			if !ok {
-				continue
-			}
-			total++
-			got := robotstag.Effective(tags.For(r.ProductToken))
-			if !slices.Equal(got, *r.Rules) {
-				t.Errorf("%s:%d: %s: got %v, want %v", filepath.Base(file), n, r.Why, got, *r.Rules)
-			}
+		if r.Rules == nil {
+			return false
 		}
-		if err := lines.Err(); err != nil {
-			t.Errorf("%s: %v", file, err)
+		tags, ok := r.read(t)
+		if !ok {
+			return false
 		}
-	}
-	if total == 0 {
-		t.Errorf("%s has no row about tags", dir)
-	}
-	t.Logf("%d rows", total)
+		if got := robotstag.Effective(tags.For(r.ProductToken)); !slices.Equal(got, *r.Rules) {
+			t.Errorf("%s: %s: got %v, want %v", where, r.Why, got, *r.Rules)
+		}
+		return true
+	})
 }
 
 func (r row) read(t *testing.T) (robotstag.Tags, bool) {

@@ -1,24 +1,25 @@
 package robotstag
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"robotsgate/internal/gatetest"
 )
 
 // subjects says which of testdata/*.txtar a test is about, by how their names begin.
-var subjects = map[string]string{
-	"LinesAndUnion":       "union-",
-	"VocabularyOrScope":   "scope-",
-	"Syntaxes":            "syntax-",
-	"Values":              "value-",
-	"Binding":             "bind-",
-	"QuotesAndSeparators": "quote-",
-	"Meta":                "meta-",
-	"Documents":           "repext-",
+var subjects = gatetest.Subjects{
+	"LinesAndUnion":       {"union-"},
+	"VocabularyOrScope":   {"scope-"},
+	"Syntaxes":            {"syntax-"},
+	"Values":              {"value-"},
+	"Binding":             {"bind-"},
+	"QuotesAndSeparators": {"quote-"},
+	"Meta":                {"meta-"},
+	"Documents":           {"repext-"},
 }
 
 // Each line is parsed by itself, and the result is their union.
@@ -44,51 +45,15 @@ func TestMeta(t *testing.T) { archives(t) }
 func TestDocuments(t *testing.T) { archives(t) }
 
 // TestSubjects checks that every archive is run, and by one test only.
-func TestSubjects(t *testing.T) {
-	for _, file := range archiveNames() {
-		n := 0
-		for _, prefix := range subjects {
-			if strings.HasPrefix(file, prefix) {
-				n++
-			}
-		}
-		if n != 1 {
-			t.Errorf("%s is run by %d tests, want one", file, n)
-		}
-	}
-}
-
-func archiveNames() (files []string) {
-	paths, _ := filepath.Glob("testdata/*.txtar")
-	for _, path := range paths {
-		files = append(files, filepath.Base(path))
-	}
-	return files
-}
+func TestSubjects(t *testing.T) { subjects.Check(t) }
 
 // archives checks the parser against the archives of a test. Each holds
 // tags, one line each: "X-Robots-Tag: …", "Robots-Tag: …" or "meta NAME: …".
 // Each line of want is a product token and the rules that bind it, or
 // "unknown" and the unknown words.
-func archives(t *testing.T) {
-	prefix := subjects[strings.TrimPrefix(t.Name(), "Test")]
-	ran := false
-	for _, file := range archiveNames() {
-		if strings.HasPrefix(file, prefix) {
-			ran = true
-			t.Run(strings.TrimSuffix(file, ".txtar"), func(t *testing.T) { archive(t, file) })
-		}
-	}
-	if !ran {
-		t.Fatalf("no archive begins with %q", prefix)
-	}
-}
+func archives(t *testing.T) { subjects.Run(t, archive) }
 
-func archive(t *testing.T, file string) {
-	ar, err := txtar.ParseFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+func archive(t *testing.T, ar *txtar.Archive) {
 	tags := read(t, string(ar.Files[0].Data))
 	unknown := ""
 	for line := range strings.Lines(string(ar.Files[1].Data)) {

@@ -2,17 +2,18 @@ package robotstxt
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"robotsgate/internal/gatetest"
 )
 
 // subjects says which of testdata/*.txtar a test is about, by how their names begin.
-var subjects = map[string][]string{
+var subjects = gatetest.Subjects{
 	"Bytes":        {"bom-", "file-", "html-", "line-ends-", "line-last-", "line-very-long", "utf16-"},
 	"Lines":        {"colon-", "comment", "control-", "key-", "line-bad-", "line-comment-", "line-next-", "space-"},
 	"Groups":       {"group-"},
@@ -51,19 +52,7 @@ func TestCrawlDelay(t *testing.T) { archives(t) }
 func TestDocuments(t *testing.T) { archives(t) }
 
 // TestSubjects checks that every archive is run, and by one test only.
-func TestSubjects(t *testing.T) {
-	for _, file := range archiveNames() {
-		var of []string
-		for subject, names := range subjects {
-			if begins(file, names) {
-				of = append(of, subject)
-			}
-		}
-		if len(of) != 1 {
-			t.Errorf("%s is about %q, want one subject", file, of)
-		}
-	}
-}
+func TestSubjects(t *testing.T) { subjects.Check(t) }
 
 // archives checks the package against the archives of a test. Each begins with a
 // sentence about what it shows, and has a robots.txt or, for bytes that an editor would
@@ -75,37 +64,9 @@ func TestSubjects(t *testing.T) {
 //	delay     lines of product tokens and the Crawl-delay with its line, or none
 //	sitemaps  the sitemaps, one a line
 //	records   the unknown fields, as line, key and value
-func archives(t *testing.T) {
-	names := subjects[strings.TrimPrefix(t.Name(), "Test")]
-	ran := false
-	for _, file := range archiveNames() {
-		if begins(file, names) {
-			ran = true
-			t.Run(strings.TrimSuffix(file, ".txtar"), func(t *testing.T) { archive(t, file) })
-		}
-	}
-	if !ran {
-		t.Fatalf("no archives begin like %q", names)
-	}
-}
+func archives(t *testing.T) { subjects.Run(t, archive) }
 
-func archiveNames() (files []string) {
-	paths, _ := filepath.Glob("testdata/*.txtar")
-	for _, path := range paths {
-		files = append(files, filepath.Base(path))
-	}
-	return files
-}
-
-func begins(file string, names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(file, name) })
-}
-
-func archive(t *testing.T, file string) {
-	ar, err := txtar.ParseFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+func archive(t *testing.T, ar *txtar.Archive) {
 	var f *File
 	for _, part := range ar.Files {
 		text := string(part.Data)
@@ -113,7 +74,7 @@ func archive(t *testing.T, file string) {
 		case "robots.txt":
 			f = Parse(part.Data, 0)
 		case "robots.quoted":
-			f = Parse([]byte(unquote(t, text)), 0)
+			f = Parse([]byte(strings.Join(gatetest.Unquote(t, text), "")), 0)
 		case "want":
 			eachLine(text, func(line string) { checkVerdict(t, f, line) })
 		case "delay":
@@ -192,17 +153,4 @@ func eachLine(text string, do func(string)) {
 			do(line)
 		}
 	}
-}
-
-func unquote(t *testing.T, text string) string {
-	t.Helper()
-	all := ""
-	eachLine(text, func(line string) {
-		s, err := strconv.Unquote(line)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		all += s
-	})
-	return all
 }

@@ -1,20 +1,17 @@
 package usage_test
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/usage"
@@ -115,46 +112,19 @@ func (r row) check(t *testing.T) {
 
 // TestCases runs the cases of this repository.
 func TestCases(t *testing.T) {
-	if n := run(t, "testdata/cases.jsonl"); n < 50 {
+	if n := gatetest.Cases(t, "testdata", check); n < 50 {
 		t.Errorf("%d cases, want 50 or more", n)
 	}
 }
 
-// TestConformance runs the *.jsonl files of the folder that ROBOTSGATE_CONFORMANCE names.
-func TestConformance(t *testing.T) {
-	dir := os.Getenv("ROBOTSGATE_CONFORMANCE")
-	if dir == "" {
-		t.Skip("ROBOTSGATE_CONFORMANCE is not set to a folder of *.jsonl")
-	}
-	files, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	total := 0
-	for _, file := range files {
-		total += run(t, file)
-	}
-	if total == 0 {
-		t.Errorf("%s has no row about usage preferences", dir)
-	}
-	t.Logf("%d rows", total)
-}
+func TestConformance(t *testing.T) { gatetest.Conformance(t, check) }
 
-// run checks the rows of a file, and returns how many there are.
-func run(t *testing.T, file string) (rows int) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+// check runs a line of this form.
+func check(t *testing.T, where string, line []byte) bool {
+	var r row
+	if err := json.Unmarshal(line, &r); err != nil || r.Want == nil {
+		return false
 	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 64<<20)
-	for n := 1; lines.Scan(); n++ {
-		var r row
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil || r.Want == nil {
-			continue // not of this form
-		}
-		rows++
-		t.Run(fmt.Sprintf("%s:%d", filepath.Base(file), n), r.check)
-	}
-	if err := lines.Err(); err != nil {
-		t.Errorf("%s: %v", file, err)
-	}
-	return rows
+	t.Run(where, r.check)
+	return true
 }

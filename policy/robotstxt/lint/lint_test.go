@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,48 +23,38 @@ import (
 // line) and want: the findings, as "LINE: RANK: TEXT". It may have limit, in bytes, and
 // fixed, the file that Fix returns, if that differs.
 func TestLint(t *testing.T) {
-	files, _ := filepath.Glob("testdata/*.txtar")
-	if len(files) == 0 {
-		t.Fatal("no testdata")
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			ar, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var robots, fixed []byte
-			var want string
-			limit := 0
-			for _, part := range ar.Files {
-				switch part.Name {
-				case "robots.txt":
-					robots = part.Data
-				case "robots.quoted":
-					robots = []byte(unquote(t, string(part.Data)))
-				case "limit":
-					if _, err := fmt.Sscan(string(part.Data), &limit); err != nil {
-						t.Fatal(err)
-					}
-				case "want":
-					want = string(part.Data)
-				case "fixed":
-					fixed = part.Data
-				default:
-					t.Errorf("unknown part %q", part.Name)
+	gatetest.Archives(t, "*.txtar", func(t *testing.T, ar *txtar.Archive) {
+		var robots, fixed []byte
+		var want string
+		limit := 0
+		for _, part := range ar.Files {
+			switch part.Name {
+			case "robots.txt":
+				robots = part.Data
+			case "robots.quoted":
+				robots = []byte(strings.Join(gatetest.Unquote(t, string(part.Data)), ""))
+			case "limit":
+				if _, err := fmt.Sscan(string(part.Data), &limit); err != nil {
+					t.Fatal(err)
 				}
+			case "want":
+				want = string(part.Data)
+			case "fixed":
+				fixed = part.Data
+			default:
+				t.Errorf("unknown part %q", part.Name)
 			}
-			if got := findings(Check(robots, limit)); got != want {
-				t.Errorf("got\n%swant\n%s", got, want)
-			}
-			if fixed == nil {
-				fixed = robots
-			}
-			if got := Fix(robots); !bytes.Equal(got, fixed) {
-				t.Errorf("fixed: got\n%swant\n%s", got, fixed)
-			}
-		})
-	}
+		}
+		if got := findings(Check(robots, limit)); got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+		if fixed == nil {
+			fixed = robots
+		}
+		if got := Fix(robots); !bytes.Equal(got, fixed) {
+			t.Errorf("fixed: got\n%swant\n%s", got, fixed)
+		}
+	})
 }
 
 func findings(list []Finding) string {
@@ -300,18 +289,4 @@ func TestLintUseless(t *testing.T) {
 	if useless < gatetest.Rounds(5000) {
 		t.Errorf("only %d findings", useless)
 	}
-}
-
-// unquote returns the quoted lines of text, joined.
-func unquote(t *testing.T, text string) string {
-	t.Helper()
-	var all strings.Builder
-	for line := range strings.Lines(text) {
-		s, err := strconv.Unquote(strings.TrimSuffix(line, "\n"))
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		all.WriteString(s)
-	}
-	return all.String()
 }

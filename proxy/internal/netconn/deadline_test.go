@@ -24,11 +24,6 @@ func (c *counting) SetWriteDeadline(t time.Time) error {
 // A Conn's deadline is exact although its timer is set rarely. Every row is run with the connection of
 // package net and with a Conn: the Write of 4 bytes has the same outcome at the same time.
 func TestWriteDeadline(t *testing.T) {
-	type outcome struct {
-		n      int
-		failed bool
-		after  time.Duration
-	}
 	const s = time.Second
 	for _, c := range []struct {
 		name   string
@@ -56,50 +51,60 @@ func TestWriteDeadline(t *testing.T) {
 		{"postponed during the Write", []time.Duration{3 * s}, map[time.Duration]time.Duration{s: 6 * s}, nil, outcome{0, true, 7 * s}},
 		{"brought forward during the Write", []time.Duration{9 * s}, map[time.Duration]time.Duration{s: 2 * s}, nil, outcome{0, true, 3 * s}},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			for _, way := range []string{"net.Conn", "Conn"} {
-				client, conn := net.Pipe()
-				if way == "Conn" {
-					conn = New(conn)
-				}
-				set := func(d time.Duration) {
-					var at time.Time
-					if d != 0 {
-						at = time.Now().Add(d)
-					}
-					if err := conn.SetWriteDeadline(at); err != nil {
-						t.Error(err)
-					}
-				}
-				for _, d := range c.before {
-					set(d)
-					time.Sleep(s)
-				}
-				begun := time.Now()
-				for at, d := range c.during {
-					time.AfterFunc(at, func() { set(d) })
-				}
-				for at, n := range c.read {
-					time.AfterFunc(at, func() { io.ReadFull(client, make([]byte, n)) })
-				}
-				n, err := conn.Write([]byte("four"))
-				if got := (outcome{n, err != nil, time.Since(begun)}); got != c.want || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("%s, %s: got %v (%v), want %v", c.name, way, got, err, c.want)
-				}
-				client.Close()
-				conn.Close()
+		checkDeadlines(t, c.name, c.before, c.during, net.Conn.SetWriteDeadline, c.want, func(client, conn net.Conn) (int, error) {
+			for at, n := range c.read {
+				time.AfterFunc(at, func() { io.ReadFull(client, make([]byte, n)) })
 			}
+			return conn.Write([]byte("four"))
 		})
 	}
 }
 
-// The same for a Read.
+// An outcome is what a Write or a Read returns, and after what time.
+type outcome struct {
+	n      int
+	failed bool
+	after  time.Duration
+}
+
+// checkDeadlines sets deadlines before and during do, on a net.Conn and on a Conn.
+func checkDeadlines(t *testing.T, name string, before []time.Duration, during map[time.Duration]time.Duration,
+	setDeadline func(net.Conn, time.Time) error, want outcome, do func(client, conn net.Conn) (int, error)) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, way := range []string{"net.Conn", "Conn"} {
+			client, conn := net.Pipe()
+			if way == "Conn" {
+				conn = New(conn)
+			}
+			set := func(d time.Duration) {
+				var at time.Time
+				if d != 0 {
+					at = time.Now().Add(d)
+				}
+				if err := setDeadline(conn, at); err != nil {
+					t.Error(err)
+				}
+			}
+			for _, d := range before {
+				set(d)
+				time.Sleep(time.Second) // fake clock
+			}
+			begun := time.Now()
+			for at, d := range during {
+				time.AfterFunc(at, func() { set(d) })
+			}
+			n, err := do(client, conn)
+			if got := (outcome{n, err != nil, time.Since(begun)}); got != want || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%s, %s: got %v (%v), want %v", name, way, got, err, want)
+			}
+			client.Close()
+			conn.Close()
+		}
+	})
+}
+
+// TestReadDeadline is the same for a Read.
 func TestReadDeadline(t *testing.T) {
-	type outcome struct {
-		n      int
-		failed bool
-		after  time.Duration
-	}
 	const s = time.Second
 	for _, c := range []struct {
 		name   string
@@ -122,39 +127,11 @@ func TestReadDeadline(t *testing.T) {
 		{"postponed during the Read", []time.Duration{3 * s}, map[time.Duration]time.Duration{s: 6 * s}, 0, outcome{0, true, 7 * s}},
 		{"brought forward during the Read", []time.Duration{9 * s}, map[time.Duration]time.Duration{s: 2 * s}, 0, outcome{0, true, 3 * s}},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			for _, way := range []string{"net.Conn", "Conn"} {
-				client, conn := net.Pipe()
-				if way == "Conn" {
-					conn = New(conn)
-				}
-				set := func(d time.Duration) {
-					var at time.Time
-					if d != 0 {
-						at = time.Now().Add(d)
-					}
-					if err := conn.SetReadDeadline(at); err != nil {
-						t.Error(err)
-					}
-				}
-				for _, d := range c.before {
-					set(d)
-					time.Sleep(s)
-				}
-				begun := time.Now()
-				for at, d := range c.during {
-					time.AfterFunc(at, func() { set(d) })
-				}
-				if c.comes > 0 {
-					time.AfterFunc(c.comes, func() { client.Write([]byte{1}) })
-				}
-				n, err := conn.Read(make([]byte, 4))
-				if got := (outcome{n, err != nil, time.Since(begun)}); got != c.want || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("%s, %s: got %v (%v), want %v", c.name, way, got, err, c.want)
-				}
-				client.Close()
-				conn.Close()
+		checkDeadlines(t, c.name, c.before, c.during, net.Conn.SetReadDeadline, c.want, func(client, conn net.Conn) (int, error) {
+			if c.comes > 0 {
+				time.AfterFunc(c.comes, func() { client.Write([]byte{1}) })
 			}
+			return conn.Read(make([]byte, 4))
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"testing"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -48,7 +49,7 @@ func TestReadArrived(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			proceed := make(chan bool, 1)
-			o := startLineOrigin(t, func(_ int, conn net.Conn) {
+			o := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) {
 				if k.secure {
 					conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*leaf}})
 				}
@@ -60,14 +61,14 @@ func TestReadArrived(t *testing.T) {
 					<-proceed
 				}
 			})
-			c := o.client(t)
+			c := newClient(t)
 			if k.secure {
 				c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
 					conn, err := dialPlain(ctx, key)
 					return tls.Client(netconn.New(conn), &tls.Config{InsecureSkipVerify: true}), err
 				}
 			}
-			r := request(t, http.MethodGet, o.host)
+			r := request(t, http.MethodGet, o.Host)
 			if k.secure {
 				r.URL.Scheme = "https"
 			}
@@ -108,7 +109,7 @@ func TestReadArrived(t *testing.T) {
 			if n, err := body.ReadArrived(p); n > 0 || err != nil {
 				t.Errorf("behind the end: %d bytes, %v", n, err)
 			}
-			if got := c.get(originKey{k.secure, o.host}) != nil; got != k.kept {
+			if got := c.get(originKey{k.secure, o.Host}) != nil; got != k.kept {
 				t.Errorf("the connection can be used again: %v", got)
 			}
 			body.Close()

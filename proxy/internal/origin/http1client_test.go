@@ -20,86 +20,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy/snapshot"
 )
 
-// A lineOrigin is an origin that a test writes line by line. It counts its connections.
-type lineOrigin struct {
-	host  string
-	conns atomic.Int64
-	ended chan int // the number of each connection that has been served
-}
-
-func startLineOrigin(t *testing.T, serve func(n int, conn net.Conn)) *lineOrigin {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &lineOrigin{host: l.Addr().String(), ended: make(chan int, 10_000)}
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	open := map[net.Conn]bool{}
-	all.Go(func() {
-		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-			n := int(o.conns.Add(1))
-			mu.Lock()
-			open[conn] = true
-			mu.Unlock()
-			all.Go(func() {
-				serve(n, conn)
-				conn.Close()
-				o.ended <- n
-			})
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		mu.Lock()
-		for conn := range open {
-			conn.Close()
-		}
-		mu.Unlock()
-		all.Wait()
-	})
-	return o
-}
-
-// answering serves a connection until the gate closes it. Answer returns the response to the i-th request on the
-// n-th connection, both counted from 1.
-func answering(answer func(n, i int, r *http.Request) string) func(int, net.Conn) {
-	return func(n int, conn net.Conn) {
-		reader := bufio.NewReader(conn)
-		for i := 1; ; i++ {
-			r, err := http.ReadRequest(reader)
-			if err != nil {
-				return
-			}
-			text := answer(n, i, r)
-			if text == "" {
-				return // it breaks the connection off
-			}
-			text, last := strings.CutSuffix(text, breakOffHere)
-			if io.WriteString(conn, text); last {
-				return
-			}
-		}
-	}
-}
-
-// breakOffHere ends a response after which the connection is closed.
-const breakOffHere = "\x00"
-
-// startAnswering starts an origin whose responses name the connection and the request, see numbered.
-func startAnswering(t *testing.T) *lineOrigin {
-	return startLineOrigin(t, answering(func(n, i int, _ *http.Request) string { return numbered(n, i) }))
-}
-
-func numbered(n, i int) string {
-	text := fmt.Sprintf("%d.%d", n, i)
-	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
-}
-
-func (o *lineOrigin) client(t *testing.T) *http1Client {
+// newClient returns a client with plain connections, which is closed when the test ends.
+func newClient(t *testing.T) *http1Client {
 	c := &http1Client{connect: dialPlain, answer: patience, total: patience}
 	c.timeout = time.Hour
 	t.Cleanup(c.close)
@@ -166,7 +92,7 @@ func TestBrokenConnection(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete, http.MethodPost, http.MethodPut, "PURGE"} {
 		t.Run(method, func(t *testing.T) {
 			var arrived atomic.Int64
-			o := startLineOrigin(t, answering(func(n, i int, r *http.Request) string {
+			o := gatetest.StartLineOrigin(t, gatetest.Answering(func(n, i int, r *http.Request) string {
 				if r.Method == method {
 					arrived.Add(1)
 				}
@@ -175,11 +101,11 @@ func TestBrokenConnection(t *testing.T) {
 				}
 				return "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 			}))
-			c := o.client(t)
-			wantBody(t, c, request(t, "FIRST", o.host), "")
-			_, _, err := fetch(t, c, request(t, method, o.host))
+			c := newClient(t)
+			wantBody(t, c, request(t, "FIRST", o.Host), "")
+			_, _, err := fetch(t, c, request(t, method, o.Host))
 			want := int64(1)
-			if isSafe(request(t, method, o.host)) {
+			if isSafe(request(t, method, o.Host)) {
 				want = 2
 			}
 			if got := arrived.Load(); got != want || (err == nil) != (want == 2) {
@@ -195,24 +121,24 @@ func TestRepeatedOnce(t *testing.T) {
 	var arrived []int // by which connection
 	var together sync.WaitGroup
 	together.Add(8)
-	o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
+	o := gatetest.StartLineOrigin(t, gatetest.Answering(func(n, i int, _ *http.Request) string {
 		if i == 1 && n <= 8 {
 			together.Done()
 			together.Wait()
-			return numbered(n, i)
+			return gatetest.Numbered(n, i)
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		arrived = append(arrived, n)
 		return ""
 	}))
-	c := o.client(t)
+	c := newClient(t)
 	var all sync.WaitGroup
 	for range 8 {
-		all.Go(func() { fetch(t, c, request(t, http.MethodGet, o.host)) })
+		all.Go(func() { fetch(t, c, request(t, http.MethodGet, o.Host)) })
 	}
 	all.Wait()
-	if _, _, err := fetch(t, c, request(t, http.MethodGet, o.host)); err == nil {
+	if _, _, err := fetch(t, c, request(t, http.MethodGet, o.Host)); err == nil {
 		t.Error("there is an answer")
 	}
 	mu.Lock()
@@ -230,48 +156,48 @@ func TestRepeatedOnce(t *testing.T) {
 func TestNotRepeated(t *testing.T) {
 	for _, begun := range []string{"H", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 103 Early Hints\r\n\r\n"} {
 		t.Run(begun, func(t *testing.T) {
-			o := startLineOrigin(t, func(n int, conn net.Conn) {
+			o := gatetest.StartLineOrigin(t, func(n int, conn net.Conn) {
 				reader := bufio.NewReader(conn)
 				http.ReadRequest(reader)
-				io.WriteString(conn, numbered(n, 1))
+				io.WriteString(conn, gatetest.Numbered(n, 1))
 				http.ReadRequest(reader)
 				io.WriteString(conn, begun)
 			})
-			c := o.client(t)
-			wantBody(t, c, request(t, http.MethodGet, o.host), "1.1")
-			if _, body, err := fetch(t, c, request(t, http.MethodGet, o.host)); err == nil {
+			c := newClient(t)
+			wantBody(t, c, request(t, http.MethodGet, o.Host), "1.1")
+			if _, body, err := fetch(t, c, request(t, http.MethodGet, o.Host)); err == nil {
 				t.Errorf("got %q", body)
 			}
-			if got := o.conns.Load(); got != 1 {
+			if got := o.Conns.Load(); got != 1 {
 				t.Errorf("%d connections", got)
 			}
 		})
 	}
 	t.Run("new", func(t *testing.T) {
-		o := startLineOrigin(t, answering(func(int, int, *http.Request) string { return "" }))
-		if _, _, err := fetch(t, o.client(t), request(t, http.MethodGet, o.host)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		o := gatetest.StartLineOrigin(t, gatetest.Answering(func(int, int, *http.Request) string { return "" }))
+		if _, _, err := fetch(t, newClient(t), request(t, http.MethodGet, o.Host)); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("got %v", err)
 		}
-		if got := o.conns.Load(); got != 1 {
+		if got := o.Conns.Load(); got != 1 {
 			t.Errorf("%d connections", got)
 		}
 	})
 	t.Run("client left", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
+		o := gatetest.StartLineOrigin(t, gatetest.Answering(func(n, i int, _ *http.Request) string {
 			if i == 2 {
 				cancel()
 				return ""
 			}
-			return numbered(n, i)
+			return gatetest.Numbered(n, i)
 		}))
-		c := o.client(t)
-		wantBody(t, c, request(t, http.MethodGet, o.host), "1.1")
-		if _, _, err := fetch(t, c, request(t, http.MethodGet, o.host).WithContext(ctx)); !errors.Is(err, context.Canceled) {
+		c := newClient(t)
+		wantBody(t, c, request(t, http.MethodGet, o.Host), "1.1")
+		if _, _, err := fetch(t, c, request(t, http.MethodGet, o.Host).WithContext(ctx)); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
-		if got := o.conns.Load(); got != 1 {
+		if got := o.Conns.Load(); got != 1 {
 			t.Errorf("%d connections", got)
 		}
 	})
@@ -311,7 +237,7 @@ func TestAnswerTime(t *testing.T) {
 					p := pipes(c, func(n int, conn net.Conn) {
 						if kept {
 							http.ReadRequest(bufio.NewReader(conn))
-							io.WriteString(conn, numbered(n, 1))
+							io.WriteString(conn, gatetest.Numbered(n, 1))
 						}
 						if serve == nil {
 							<-over
@@ -371,13 +297,13 @@ func TestTotalTime(t *testing.T) {
 // TestInformational: the hook gets 1xx responses in order, and its error ends the request.
 func TestInformational(t *testing.T) {
 	const early = "HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n"
-	o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
-		return "HTTP/1.1 100 Continue\r\n\r\n" + early + "HTTP/1.1 199 X\r\nContent-Length: 5\r\n\r\n" + numbered(n, i)
+	o := gatetest.StartLineOrigin(t, gatetest.Answering(func(n, i int, _ *http.Request) string {
+		return "HTTP/1.1 100 Continue\r\n\r\n" + early + "HTTP/1.1 199 X\r\nContent-Length: 5\r\n\r\n" + gatetest.Numbered(n, i)
 	}))
-	c := o.client(t)
+	c := newClient(t)
 	var told []int
 	var link string
-	r := request(t, http.MethodGet, o.host)
+	r := request(t, http.MethodGet, o.Host)
 	traced := func(f func(int, textproto.MIMEHeader) error) *http.Request {
 		return r.WithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: f}))
 	}
@@ -435,16 +361,16 @@ func TestHeadBound(t *testing.T) {
 	}
 	t.Run("just so", func(t *testing.T) {
 		const start, end = "HTTP/1.1 200 OK\r\nX: ", "\r\nContent-Length: 2097152\r\n\r\n"
-		o := startLineOrigin(t, answering(func(int, int, *http.Request) string {
+		o := gatetest.StartLineOrigin(t, gatetest.Answering(func(int, int, *http.Request) string {
 			return start + strings.Repeat("x", maxResponseHeader-len(start)-len(end)) + end + strings.Repeat("b", 2<<20)
 		}))
-		c := o.client(t)
+		c := newClient(t)
 		for range 2 { // the bound begins anew
-			if _, body, err := fetch(t, c, request(t, http.MethodGet, o.host)); err != nil || len(body) != 2<<20 {
+			if _, body, err := fetch(t, c, request(t, http.MethodGet, o.Host)); err != nil || len(body) != 2<<20 {
 				t.Errorf("%d bytes, %v", len(body), err)
 			}
 		}
-		if got := o.conns.Load(); got != 1 {
+		if got := o.Conns.Load(); got != 1 {
 			t.Errorf("%d connections", got)
 		}
 	})
@@ -452,17 +378,17 @@ func TestHeadBound(t *testing.T) {
 
 // TestRefusedFields: fields that Transport refuses to send are refused, without a connection.
 func TestRefusedFields(t *testing.T) {
-	o := startAnswering(t)
-	c := o.client(t)
-	wantBody(t, c, request(t, http.MethodGet, o.host), "1.1")
+	o := gatetest.StartAnswering(t)
+	c := newClient(t)
+	wantBody(t, c, request(t, http.MethodGet, o.Host), "1.1")
 	for name, value := range map[string]string{"A b": "x", "": "x", "A": "x\r\nB: y", "A:": "x", "C": "\x00"} {
-		r := request(t, http.MethodGet, o.host)
+		r := request(t, http.MethodGet, o.Host)
 		r.Header[name] = []string{value}
 		if _, _, err := fetch(t, c, r); err == nil {
 			t.Errorf("%q: %q was sent", name, value)
 		}
 	}
-	wantBody(t, c, request(t, http.MethodGet, o.host), "1.2")
+	wantBody(t, c, request(t, http.MethodGet, o.Host), "1.2")
 }
 
 // TestContextEnds: when the context ends the connection is closed, before the head and in the
@@ -510,11 +436,11 @@ func TestContextEnds(t *testing.T) {
 // TestContextEndsWithBody: the context may end at the same time as the body. Then the connection is
 // closed or idle, but never both.
 func TestContextEndsWithBody(t *testing.T) {
-	o := startAnswering(t)
-	c := o.client(t)
+	o := gatetest.StartAnswering(t)
+	c := newClient(t)
 	for range 300 {
 		ctx, cancel := context.WithCancel(t.Context())
-		resp, err := c.RoundTrip(request(t, http.MethodGet, o.host).WithContext(ctx))
+		resp, err := c.RoundTrip(request(t, http.MethodGet, o.Host).WithContext(ctx))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -524,7 +450,7 @@ func TestContextEndsWithBody(t *testing.T) {
 		all.Go(func() { resp.Body.Close() })
 		all.Wait()
 		// It can't be repeated: a connection that is about to be closed would show.
-		r := request(t, http.MethodDelete, o.host)
+		r := request(t, http.MethodDelete, o.Host)
 		if _, _, err := fetch(t, c, r); err != nil {
 			t.Fatal(err)
 		}
@@ -588,7 +514,7 @@ func TestHTTP1LikeNetHTTP(t *testing.T) {
 			var sent [2]string
 			var seen [2]string
 			for i := range 2 {
-				o := startLineOrigin(t, func(_ int, conn net.Conn) {
+				o := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) {
 					var text bytes.Buffer
 					http.ReadRequest(bufio.NewReader(io.TeeReader(conn, &text)))
 					sent[i] = text.String()
@@ -596,9 +522,9 @@ func TestHTTP1LikeNetHTTP(t *testing.T) {
 					conn.(*net.TCPConn).CloseWrite()
 					io.Copy(io.Discard, conn)
 				})
-				r := request(t, method, o.host)
+				r := request(t, method, o.Host)
 				r.Host, r.Header["User-Agent"], r.Header["X-Two"] = "origin.example", []string{""}, []string{"a", "b"}
-				c := o.client(t)
+				c := newClient(t)
 				trip := c.RoundTrip
 				if i == 1 {
 					tr := &http.Transport{DisableCompression: true}
@@ -614,7 +540,7 @@ func TestHTTP1LikeNetHTTP(t *testing.T) {
 					seen[i] = fmt.Sprintf("%s %s %d %v %v %v %d %v %q %v", resp.Proto, resp.Status, resp.StatusCode, resp.Header, resp.Trailer, resp.TransferEncoding, resp.ContentLength, resp.Close, b, err)
 				}
 				c.close()
-				receive(t, o.ended, "the connection's end")
+				receive(t, o.Ended, "the connection's end")
 			}
 			seen[1] = strings.TrimPrefix(seen[1], "net/http: HTTP/1.x transport connection broken: ")
 			if sent[0] != sent[1] {
@@ -629,15 +555,15 @@ func TestHTTP1LikeNetHTTP(t *testing.T) {
 
 // TestGuardBeforeHTTP1: the guard has checked what the http1Client sends.
 func TestGuardBeforeHTTP1(t *testing.T) {
-	o := startAnswering(t)
+	o := gatetest.StartAnswering(t)
 	u := newTransport(t, Config{DialTimeout: patience, ResponseHeaderTimeout: patience, IdleTimeout: time.Minute}, &Descriptors{})
 	if u.http1 == nil {
 		t.Fatal("there is no http1Client")
 	}
-	if _, err := u.RoundTrip(request(t, http.MethodGet, o.host)); !errors.Is(err, snapshot.ErrProhibited) {
+	if _, err := u.RoundTrip(request(t, http.MethodGet, o.Host)); !errors.Is(err, snapshot.ErrProhibited) {
 		t.Errorf("got %v", err)
 	}
-	if got := o.conns.Load(); got != 0 {
+	if got := o.Conns.Load(); got != 0 {
 		t.Errorf("%d connections", got)
 	}
 }
@@ -646,11 +572,11 @@ func TestGuardBeforeHTTP1(t *testing.T) {
 func TestNoStatus(t *testing.T) {
 	for _, status := range []string{"000", "007", "099", "+99", "101"} {
 		t.Run(status, func(t *testing.T) {
-			o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
-				return "HTTP/1.1 " + status + " X\r\nContent-Length: 0\r\n\r\n" + numbered(n, i)
+			o := gatetest.StartLineOrigin(t, gatetest.Answering(func(n, i int, _ *http.Request) string {
+				return "HTTP/1.1 " + status + " X\r\nContent-Length: 0\r\n\r\n" + gatetest.Numbered(n, i)
 			}))
-			c := o.client(t)
-			resp, _, err := fetch(t, c, request(t, http.MethodGet, o.host))
+			c := newClient(t)
+			resp, _, err := fetch(t, c, request(t, http.MethodGet, o.Host))
 			if err != nil || resp.StatusCode >= 200 {
 				t.Errorf("got %v, %v", resp, err)
 			}

@@ -47,11 +47,11 @@ var reusable = map[string]struct{ method, answer string }{
 
 // TestKept: one connection carries many requests.
 func TestKept(t *testing.T) {
-	o := startLineOrigin(t, answering(func(_, _ int, r *http.Request) string { return reusable[r.Header.Get("Want")].answer }))
-	c := o.client(t)
+	o := gatetest.StartLineOrigin(t, gatetest.Answering(func(_, _ int, r *http.Request) string { return reusable[r.Header.Get("Want")].answer }))
+	c := newClient(t)
 	for range 2 {
 		for name, k := range reusable {
-			r := request(t, k.method, o.host)
+			r := request(t, k.method, o.Host)
 			r.Header.Set("Want", name)
 			_, body, _ := strings.Cut(k.answer, "OK\r\n")
 			_, body, _ = strings.Cut(body, "\r\n\r\n")
@@ -62,7 +62,7 @@ func TestKept(t *testing.T) {
 			if resp.ContentLength > 0 && len(body) > 0 && got != body {
 				t.Errorf("%s: got %d bytes, want %d", name, len(got), len(body))
 			}
-			if n := o.conns.Load(); n != 1 {
+			if n := o.Conns.Load(); n != 1 {
 				t.Fatalf("%s: %d connections", name, n)
 			}
 		}
@@ -105,24 +105,24 @@ func TestNotKept(t *testing.T) {
 		"behind 304":          {"GET", "HTTP/1.1 304 Not Modified\r\n\r\n" + stray, whole},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := startLineOrigin(t, answering(func(n, i int, _ *http.Request) string {
+			o := gatetest.StartLineOrigin(t, gatetest.Answering(func(n, i int, _ *http.Request) string {
 				if n == 1 {
 					return k.answer
 				}
-				return numbered(n, i)
+				return gatetest.Numbered(n, i)
 			}))
-			c := o.client(t)
-			r := request(t, k.method, o.host)
+			c := newClient(t)
+			r := request(t, k.method, o.Host)
 			if resp, err := c.RoundTrip(r); err == nil {
 				k.read(resp)
 				resp.Body.Close()
 			}
 			// It ends without a further request.
-			if n := receive(t, o.ended, "the connection's end"); n != 1 {
+			if n := receive(t, o.Ended, "the connection's end"); n != 1 {
 				t.Errorf("connection %d ended", n)
 			}
 			// Not repeatable: a connection that can't be used is not tried at all.
-			wantBody(t, c, request(t, http.MethodDelete, o.host), "2.1")
+			wantBody(t, c, request(t, http.MethodDelete, o.Host), "2.1")
 		})
 	}
 }
@@ -177,45 +177,45 @@ func TestUnasked(t *testing.T) {
 		"closed":      func(conn *net.TCPConn) { conn.Close() },
 		"half closed": func(conn *net.TCPConn) { conn.CloseWrite() },
 		"reset":       func(conn *net.TCPConn) { conn.SetLinger(0); conn.Close() },
-		"an answer":   func(conn *net.TCPConn) { io.WriteString(conn, numbered(6, 66)) },
+		"an answer":   func(conn *net.TCPConn) { io.WriteString(conn, gatetest.Numbered(6, 66)) },
 		"a byte":      func(conn *net.TCPConn) { io.WriteString(conn, "\n") },
 		"408":         func(conn *net.TCPConn) { io.WriteString(conn, "HTTP/1.1 408 Request Timeout\r\n\r\n"); conn.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			ended := make(chan bool)
 			var arrived atomic.Int64
-			o := startLineOrigin(t, func(n int, conn net.Conn) {
+			o := gatetest.StartLineOrigin(t, func(n int, conn net.Conn) {
 				reader := bufio.NewReader(conn)
 				for i := 1; ; i++ {
 					if _, err := http.ReadRequest(reader); err != nil {
 						return
 					}
 					arrived.Add(1)
-					io.WriteString(conn, numbered(n, i))
+					io.WriteString(conn, gatetest.Numbered(n, i))
 					if n == 1 && i == 1 {
 						<-ended
 						after(conn.(*net.TCPConn))
 					}
 				}
 			})
-			c := o.client(t)
-			wantBody(t, c, request(t, http.MethodDelete, o.host), "1.1")
+			c := newClient(t)
+			wantBody(t, c, request(t, http.MethodDelete, o.Host), "1.1")
 			ended <- true
 			readable(t, c)
-			wantBody(t, c, request(t, http.MethodDelete, o.host), "2.1")
+			wantBody(t, c, request(t, http.MethodDelete, o.Host), "2.1")
 			if got := arrived.Load(); got != 2 {
 				t.Errorf("%d requests arrived", got)
 			}
-			receive(t, o.ended, "the connection's end")
+			receive(t, o.Ended, "the connection's end")
 		})
 	}
 }
 
 // TestQuietAfterDeadline: the timer of a deadline that was cleared may fire while the connection is idle.
 func TestQuietAfterDeadline(t *testing.T) {
-	o := startAnswering(t)
-	c := o.client(t)
-	r := request(t, http.MethodDelete, o.host)
+	o := gatetest.StartAnswering(t)
+	c := newClient(t)
+	r := request(t, http.MethodDelete, o.Host)
 	wantBody(t, c, r, "1.1")
 	theKept(t, c).conn.SetDeadline(time.Unix(1, 0))
 	wantBody(t, c, r, "1.2")
@@ -249,7 +249,7 @@ func (w *oneSegment) answer(s *tls.Conn, records []string) {
 // neither case does the socket show it.
 func TestUnaskedInTLS(t *testing.T) {
 	leaf := localLeaf(t)
-	stray := numbered(6, 66)
+	stray := gatetest.Numbered(6, 66)
 	for _, length := range []int{0, 4, 5000, 16_000} {
 		answer := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", length, strings.Repeat("b", length))
 		for name, k := range map[string]struct {
@@ -262,7 +262,7 @@ func TestUnaskedInTLS(t *testing.T) {
 			"a byte":      {[]string{answer, "\n"}, "2.1"},
 		} {
 			t.Run(fmt.Sprintf("%d, %s", length, name), func(t *testing.T) {
-				o := startLineOrigin(t, func(n int, conn net.Conn) {
+				o := gatetest.StartLineOrigin(t, func(n int, conn net.Conn) {
 					held := &oneSegment{Conn: conn}
 					s := tls.Server(held, &tls.Config{Certificates: []tls.Certificate{*leaf}})
 					reader := bufio.NewReader(s)
@@ -274,10 +274,10 @@ func TestUnaskedInTLS(t *testing.T) {
 							held.answer(s, k.records)
 							continue
 						}
-						io.WriteString(s, numbered(n, i))
+						io.WriteString(s, gatetest.Numbered(n, i))
 					}
 				})
-				c := o.client(t)
+				c := newClient(t)
 				c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
 					conn, err := dialPlain(ctx, key)
 					if err != nil {
@@ -285,7 +285,7 @@ func TestUnaskedInTLS(t *testing.T) {
 					}
 					return tls.Client(netconn.New(conn), &tls.Config{InsecureSkipVerify: true}), nil
 				}
-				r := request(t, http.MethodDelete, o.host)
+				r := request(t, http.MethodDelete, o.Host)
 				r.URL.Scheme = "https"
 				if _, body, err := fetch(t, c, r); err != nil || len(body) != length {
 					t.Fatalf("%d bytes, %v", len(body), err)
@@ -413,31 +413,31 @@ func TestIdleTimeout(t *testing.T) {
 // TestCloseIdle: idle connections are closed, and those in use after their response.
 func TestCloseIdle(t *testing.T) {
 	proceed := make(chan bool)
-	o := startLineOrigin(t, answering(func(n, i int, r *http.Request) string {
+	o := gatetest.StartLineOrigin(t, gatetest.Answering(func(n, i int, r *http.Request) string {
 		if r.Method == http.MethodPost {
 			<-proceed
 		}
-		return numbered(n, i)
+		return gatetest.Numbered(n, i)
 	}))
-	c := o.client(t)
-	resp, err := c.RoundTrip(request(t, http.MethodGet, o.host))
+	c := newClient(t)
+	resp, err := c.RoundTrip(request(t, http.MethodGet, o.Host))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantBody(t, c, request(t, http.MethodGet, o.host), "2.1")
+	wantBody(t, c, request(t, http.MethodGet, o.Host), "2.1")
 	c.close()
-	if n := receive(t, o.ended, "the end of the kept one"); n != 2 {
+	if n := receive(t, o.Ended, "the end of the kept one"); n != 2 {
 		t.Errorf("connection %d ended", n)
 	}
 	if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "1.1" {
 		t.Errorf("got %q, %v", b, err)
 	}
-	if n := receive(t, o.ended, "the end of the one in use"); n != 1 {
+	if n := receive(t, o.Ended, "the end of the one in use"); n != 1 {
 		t.Errorf("connection %d ended", n)
 	}
 	close(proceed)
-	wantBody(t, c, request(t, http.MethodPost, o.host), "3.1")
-	receive(t, o.ended, "the end of one that is used after it")
+	wantBody(t, c, request(t, http.MethodPost, o.Host), "3.1")
+	receive(t, o.Ended, "the end of one that is used after it")
 	if c.timer != nil {
 		t.Error("a timer is left")
 	}
@@ -464,9 +464,9 @@ func TestCloseAtOnce(t *testing.T) {
 		answer string
 		throw  func(c *http1Client, resp *http.Response, leave func())
 	}{
-		"kept":      {numbered(1, 1), func(c *http1Client, _ *http.Response, _ func()) { c.close() }},
+		"kept":      {gatetest.Numbered(1, 1), func(c *http1Client, _ *http.Response, _ func()) { c.close() }},
 		"no answer": {"SSH-2.0-OpenSSH\r\n", nil},
-		"dead": {numbered(1, 1), func(c *http1Client, _ *http.Response, _ func()) {
+		"dead": {gatetest.Numbered(1, 1), func(c *http1Client, _ *http.Response, _ func()) {
 			theKept(t, c).socket.Init(described{raw: noDescriptor{}})
 			if c.get(originKey{true, "origin"}) != nil {
 				t.Error("it is used again")
@@ -539,25 +539,25 @@ func TestDeadAreSwept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answered := make(chan bool)
-			o := startLineOrigin(t, func(n int, conn net.Conn) {
+			o := gatetest.StartLineOrigin(t, func(n int, conn net.Conn) {
 				http.ReadRequest(bufio.NewReader(conn))
-				io.WriteString(conn, numbered(n, 1))
+				io.WriteString(conn, gatetest.Numbered(n, 1))
 				if <-answered; after != nil {
 					after(conn)
 				}
 				io.Copy(io.Discard, conn)
 			})
-			c := o.client(t)
-			wantBody(t, c, request(t, http.MethodGet, o.host), "1.1")
+			c := newClient(t)
+			wantBody(t, c, request(t, http.MethodGet, o.Host), "1.1")
 			if answered <- true; after != nil {
 				readable(t, c)
 			}
 			sweepNow(t, c)
 			if after != nil {
-				receive(t, o.ended, "the connection's end")
+				receive(t, o.Ended, "the connection's end")
 				return
 			}
-			if c.get(originKey{host: o.host}) == nil {
+			if c.get(originKey{host: o.Host}) == nil {
 				t.Error("it is closed")
 			}
 		})
@@ -569,16 +569,16 @@ func TestDeadAreSwept(t *testing.T) {
 func TestHTTP1UnderLoad(t *testing.T) {
 	random := gatetest.Random(t)
 	before := runtime.NumGoroutine()
-	o := startLineOrigin(t, answering(func(_, i int, r *http.Request) string {
+	o := gatetest.StartLineOrigin(t, gatetest.Answering(func(_, i int, r *http.Request) string {
 		nonce, big := r.Header.Get("Nonce"), strings.Repeat("b", random.IntN(9000))
 		head := "HTTP/1.1 200 OK\r\nNonce: " + nonce + "\r\n"
 		switch random.IntN(12) {
 		case 0:
 			return ""
 		case 1:
-			return head + "Content-Length: 10000\r\n\r\n" + nonce + breakOffHere
+			return head + "Content-Length: 10000\r\n\r\n" + nonce + gatetest.BreakOffHere
 		case 2:
-			return head + "Connection: close\r\n\r\n" + nonce + big + breakOffHere
+			return head + "Connection: close\r\n\r\n" + nonce + big + gatetest.BreakOffHere
 		case 3:
 			return head + "Content-Length: " + strconv.Itoa(len(nonce)) + "\r\n\r\n" + nonce + "HTTP/1.1 200 OK\r\nNonce: stray\r\nContent-Length: 0\r\n\r\n"
 		case 4:
@@ -591,7 +591,7 @@ func TestHTTP1UnderLoad(t *testing.T) {
 			return head + "Content-Length: " + strconv.Itoa(len(nonce+big)) + "\r\n\r\n" + nonce + big
 		}
 	}))
-	c := o.client(t)
+	c := newClient(t)
 	c.answer = time.Second
 	var all sync.WaitGroup
 	var whole atomic.Int64
@@ -600,7 +600,7 @@ func TestHTTP1UnderLoad(t *testing.T) {
 			for i := range 60 {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				nonce := fmt.Sprintf("%d-%d.", client, i)
-				r := request(t, http.MethodGet, o.host).WithContext(ctx)
+				r := request(t, http.MethodGet, o.Host).WithContext(ctx)
 				r.Header.Set("Nonce", nonce)
 				leaves := random.IntN(6)
 				if leaves == 0 {
@@ -634,8 +634,8 @@ func TestHTTP1UnderLoad(t *testing.T) {
 		t.Errorf("only %d whole answers", got)
 	}
 	c.close()
-	for range o.conns.Load() {
-		receive(t, o.ended, "a connection's end")
+	for range o.Conns.Load() {
+		receive(t, o.Ended, "a connection's end")
 	}
 	eventually(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before+1 })
 }

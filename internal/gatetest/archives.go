@@ -1,0 +1,75 @@
+package gatetest
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// Archives runs check for each archive in testdata that matches a pattern.
+func Archives(t *testing.T, pattern string, check func(t *testing.T, ar *txtar.Archive)) {
+	t.Helper()
+	paths, _ := filepath.Glob(filepath.Join("testdata", pattern))
+	if len(paths) == 0 {
+		t.Fatalf("no testdata/%s", pattern)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			ar, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, ar)
+		})
+	}
+}
+
+// Subjects maps each test of a package, without "Test", to how the names of its archives in testdata begin.
+type Subjects map[string][]string
+
+// Run runs check for each archive of the test that calls it.
+func (s Subjects) Run(t *testing.T, check func(t *testing.T, ar *txtar.Archive)) {
+	t.Helper()
+	beginnings := s[strings.TrimPrefix(t.Name(), "Test")]
+	if len(beginnings) == 0 {
+		t.Fatal("no archives")
+	}
+	for _, b := range beginnings {
+		Archives(t, b+"*.txtar", check)
+	}
+}
+
+// Check fails the test unless every archive is run, and once only.
+func (s Subjects) Check(t *testing.T) {
+	t.Helper()
+	paths, _ := filepath.Glob("testdata/*.txtar")
+	for _, path := range paths {
+		runs := 0
+		for _, beginnings := range s {
+			for _, b := range beginnings {
+				if strings.HasPrefix(filepath.Base(path), b) {
+					runs++
+				}
+			}
+		}
+		if runs != 1 {
+			t.Errorf("%s is run %d times, want once", path, runs)
+		}
+	}
+}
+
+// Unquote returns the lines of a text, which are Go strings.
+func Unquote(t testing.TB, text string) (lines []string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		s, err := strconv.Unquote(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		lines = append(lines, s)
+	}
+	return lines
+}
