@@ -35,6 +35,7 @@ var annotators = []annotator{
 	{field: headerDecision, write: writeDecision},
 	{field: headerSource, write: writeSource},
 	{field: headerDelay, write: writeDelay},
+	{field: headerBudget, write: writeBudget},
 	{field: headerTags, write: writeTags, reads: []string{"Robots-Tag", "X-Robots-Tag"}},
 	{field: headerMeta, write: writeMeta},
 	{field: headerUsage, write: writeUsage, reads: []string{"Content-Usage", "Content-Signal", "Tdm-Reservation"}},

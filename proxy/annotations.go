@@ -17,6 +17,7 @@ const (
 	headerTags     = "Robots-Gate-Tags"
 	headerMeta     = "Robots-Gate-Meta"
 	headerDelay    = "Robots-Gate-Delay"
+	headerBudget   = "Robots-Gate-Budget"
 	headerID       = "Robots-Gate-Id"
 	headerUsage    = "Robots-Gate-Usage"
 	headerLicense  = "Robots-Gate-License"
@@ -91,7 +92,7 @@ func writeDelay(f *sfv.Field, s *signals) bool {
 		return false
 	}
 	delay, line, ok := s.Decision.Group.CrawlDelay()
-	if p := &s.Paced; *p != (Paced{}) && (p.Refused || p.Source != ByMinDelay || !p.Announced) {
+	if p := &s.Paced; p.delays() && (p.Refused || p.Source != ByMinDelay || !p.Announced) {
 		writePaced(f, p)
 		return true
 	}
@@ -128,6 +129,23 @@ func writePaced(f *sfv.Field, p *Paced) {
 		f.Param("held")
 		f.Decimal(rounded(p.Held))
 	}
+}
+
+// writeBudget says what is left of the budget that counts the request.
+func writeBudget(f *sfv.Field, s *signals) bool {
+	b := s.Paced.Budget
+	if b.By == "" {
+		return false
+	}
+	f.Integer(int64(b.Left))
+	f.Param("of")
+	f.Integer(int64(b.Starts))
+	f.Param("window")
+	f.Integer(int64(b.Window / time.Second))
+	if b.Refused && s.Paced.Reported {
+		f.Flag("would-refuse")
+	}
+	return true
 }
 
 // rounded returns a duration in seconds, to the millisecond.

@@ -35,6 +35,7 @@ func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision, gone *clien
 		paced := pacedBy(turn.Distance, d)
 		paced.Reported = true
 		paced.held(hold, turn.By)
+		paced.counted(turn)
 		if late, ok := errors.AsType[*pace.TooLate](err); ok {
 			paced.refused(late)
 		}
@@ -50,6 +51,7 @@ func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision, gone *clien
 		}
 		paced := pacedBy(turn.Distance, d)
 		paced.held(turn.Held, turn.By)
+		paced.counted(turn)
 		return turn, paced, nil
 	}
 	if errors.Is(err, pace.ErrClosed) {
@@ -64,6 +66,9 @@ func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision, gone *clien
 	}
 	paced := pacedBy(late.Distance, d)
 	paced.refused(late)
+	if late.Limit.By != "" {
+		return nil, paced, spent(late)
+	}
 	return nil, paced, tooLate(&paced, d.RobotsURL, late)
 }
 
@@ -114,28 +119,54 @@ func (p *Paced) held(d time.Duration, by pace.Source) {
 	}
 }
 
-// refused notes that the request was not held. Retry has up to 10% more than the time until its turn,
-// so that clients that were refused together do not come back together.
+// counted notes what is left of the first limit that counts the request.
+func (p *Paced) counted(turn *pace.Turn) {
+	if len(turn.Allowances) > 0 {
+		p.Budget.Allowance = turn.Allowances[0]
+	}
+}
+
+// refused notes that the request was not held.
 func (p *Paced) refused(late *pace.TooLate) {
-	p.Refused, p.Retry = true, late.After+time.Duration(rand.Int64N(int64(late.After)/10+1))
+	if late.Limit.By != "" {
+		p.Budget = Budget{pace.Allowance{Limit: late.Limit}, true}
+		return
+	}
+	p.Refused, p.Retry = true, retryAfter(late)
 	if late.By == pace.ByPause {
 		p.Delay, p.Source, p.Line = late.After, ByBackOff, 0
 	}
 }
 
-// tooLate answers a request that is not held. The kind of the refusal is ByPace, or the rule with the limit that is reached.
+// retryAfter returns up to 10% more than the time until a request's turn, so that clients that were refused together do
+// not come back together.
+func retryAfter(late *pace.TooLate) time.Duration {
+	return late.After + time.Duration(rand.Int64N(int64(late.After)/10+1))
+}
+
+// spent answers a request for which a limit has nothing left. Its kind is the rule of package pace with the limit: a
+// further rule needs no change here.
+func spent(late *pace.TooLate) *answer {
+	l := late.Limit
+	p := &answer{
+		status: http.StatusTooManyRequests, kind: string(l.By), title: "As many requests as may have been sent", fault: "http_request_denied",
+		retry: retryAfter(late), refused: Refusal(l.By), err: late.Error(),
+		cause: fmt.Sprintf("%s: %d requests in %s s", l.By, l.Starts, seconds(l.Window)),
+	}
+	p.detail = fmt.Sprintf("This gate sends at most %d such requests in %s s (pace.%ss). The next may be sent in %s s. Try again when Retry-After has passed.", l.Starts, seconds(l.Window), l.By, seconds(late.After))
+	if late.Full {
+		p.detail = "This gate counts requests to so many hosts that it can count no further one now. Try again when Retry-After has passed."
+	}
+	return p
+}
+
+// tooLate answers a request that is not held.
 func tooLate(paced *Paced, robotsURL string, late *pace.TooLate) *answer {
 	p := &answer{
 		status: http.StatusTooManyRequests, kind: "pace", title: "Too early for this origin", fault: "http_request_denied",
 		retry: paced.Retry, refused: ByPace, err: late.Error(),
 	}
 	wait := seconds(late.After) + " s"
-	if l := late.Limit; l.By != "" { // a rule of package pace: a further one needs no change here
-		p.kind, p.title, p.refused = string(l.By), "As many requests as may have been sent", Refusal(l.By)
-		p.cause = fmt.Sprintf("%s: %d requests in %s s", l.By, l.Starts, seconds(l.Window))
-		p.detail = fmt.Sprintf("This gate sends at most %d such requests in %s s (pace, %s). The next may be sent in %s. Try again when Retry-After has passed.", l.Starts, seconds(l.Window), l.By, wait)
-		return p
-	}
 	switch {
 	case paced.Source == ByBackOff:
 		p.cause = "pace: the origin has asked for a pause"

@@ -45,6 +45,22 @@ type Paced struct {
 	Retry    time.Duration
 	Refused  bool
 	Reported bool // the crawler is in report mode: nothing of this has happened
+	Budget   Budget
+}
+
+// A Budget is a limit on a number of requests that counts a request. The zero value is none.
+type Budget struct {
+	pace.Allowance      // what is left
+	Refused        bool // nothing was left for this request; in report mode it was sent all the same
+}
+
+// delays reports whether a distance, a pause or a turn concerns the request.
+func (p *Paced) delays() bool {
+	without := *p
+	if without.Budget = (Budget{}); p.Budget.By != "" && without == (Paced{Reported: true}) {
+		return false
+	}
+	return without != (Paced{})
 }
 
 // Waited returns how long the request has waited.

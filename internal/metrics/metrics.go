@@ -25,19 +25,19 @@ import (
 type Metrics struct {
 	registry *prometheus.Registry
 
-	requests    *prometheus.CounterVec
-	prepared    sync.Map // crawlers with all counters of requests
-	heads       *prometheus.CounterVec
-	lookups     *prometheus.CounterVec
-	recalls     *prometheus.CounterVec
-	bytes       prometheus.Counter
-	decided     prometheus.Histogram
-	held        prometheus.Counter
-	heldFor     prometheus.Histogram
-	paceRefused prometheus.Counter
-	stated      *prometheus.CounterVec
-	upstream    prometheus.Histogram
-	added       prometheus.Histogram
+	requests                   *prometheus.CounterVec
+	prepared                   sync.Map // crawlers with all counters of requests
+	heads                      *prometheus.CounterVec
+	lookups                    *prometheus.CounterVec
+	recalls                    *prometheus.CounterVec
+	bytes                      prometheus.Counter
+	decided                    prometheus.Histogram
+	held                       prometheus.Counter
+	heldFor                    prometheus.Histogram
+	paceRefused, budgetRefused prometheus.Counter
+	stated                     *prometheus.CounterVec
+	upstream                   prometheus.Histogram
+	added                      prometheus.Histogram
 
 	signatures *prometheus.CounterVec // requests with one
 	signature  prometheus.Histogram
@@ -90,6 +90,7 @@ func New() *Metrics {
 	m.held = m.counter("robotsgate_pace_held_total", "Requests that have waited for their turn, and were sent.")
 	m.heldFor = m.histogram("robotsgate_pace_held_seconds", "Time that these requests have waited.", originTimes)
 	m.paceRefused = m.counter("robotsgate_pace_refused_total", "Requests that were refused since their turn would have come too late.")
+	m.budgetRefused = m.counter("robotsgate_budget_refused_total", "Requests that were refused since their crawler's budget for the host was spent.")
 	m.stated = m.vector("robotsgate_usage_stated_total", "Requests for which a usage preference was in force, by category (train-ai, ai-input, search, tdm, other) and value (y: allowed, n: reserved).", "category", "value")
 	for _, category := range append(slices.Clone(usage.Purposes), other) {
 		m.stated.WithLabelValues(string(category), "y")
@@ -167,8 +168,11 @@ func (m *Metrics) Request(x *proxy.Record) {
 		m.signatures.WithLabelValues(x.Crawler).Inc()
 		m.signature.Observe(x.Signing.Seconds())
 	}
-	if x.Refused == proxy.ByPace {
+	switch x.Refused {
+	case proxy.ByPace:
 		m.paceRefused.Inc()
+	case proxy.ByBudget:
+		m.budgetRefused.Inc()
 	}
 }
 

@@ -51,5 +51,5 @@ func (b *Budget) Check(m *field.Mistakes, crawlers []string) {
 	}
 	m.Require(len(b.Hosts) > 0, "hosts", `is missing: name the hosts it is for, such as ["*.partner.example"], or ["*"] for each host`)
 	m.Require(m.Bad("requests") || b.Requests >= 1 && b.Requests <= 1<<31-1, "requests", "how many requests in a window? 1 to %d", 1<<31-1)
-	m.Require(m.Bad("window") || b.Window >= time.Second && b.Window <= longestWindow, "window", "how long is the window? 1s to %s, such as 24h", field.Duration(longestWindow))
+	m.Require(m.Bad("window") || b.Window >= time.Second && b.Window <= longestWindow && b.Window%time.Second == 0, "window", "how long is the window? whole seconds, 1s to %s, such as 24h", field.Duration(longestWindow))
 }

@@ -64,7 +64,7 @@ func (f limit) admit(p *Pacer, t *Turn) (bool, error) {
 	}
 	c := p.count(l)
 	if c == nil {
-		return false, &TooLate{After: sweepInterval, By: l.By, Full: true, Distance: t.Distance}
+		return false, &TooLate{After: sweepInterval, By: l.By, Full: true, Distance: t.Distance, Limit: l}
 	}
 	g, alone := p.take(c, l)
 	if g.Start != 0 {

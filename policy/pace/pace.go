@@ -64,6 +64,8 @@ type TooLate struct {
 
 func (e *TooLate) Error() string {
 	switch {
+	case e.Full && e.Limit != (Limit{}):
+		return "requests with too many keys are counted"
 	case e.Full:
 		return "too many requests wait for this origin"
 	case e.Limit != (Limit{}):

@@ -65,7 +65,7 @@ func same(t *testing.T, what string, said, is []string) {
 func TestReadmeServing(t *testing.T) {
 	dir := t.TempDir()
 	writeSite(t, filepath.Join(dir, "site"))
-	gate := gatetest.ServeSite(t, filepath.Join(dir, "site"), dir, "admin: {listen: \"127.0.0.1:0\"}\nlog: {audit: audit.jsonl}\n")
+	gate := gatetest.ServeSite(t, filepath.Join(dir, "site"), dir, "admin: {listen: \"127.0.0.1:0\"}\nlog: {audit: audit.jsonl}\npace: {budgets: [{hosts: [\"*\"], requests: 9, window: 1h}]}\n")
 	through, direct := gatetest.Client(t, gate.Proxy), gatetest.Client(t, "")
 
 	sent := http.Header{}
