@@ -46,7 +46,7 @@ func (b *byCrawler) add(x *proxy.Record, end int64) {
 	}
 	c.Requests++
 	c.Seen = time.Unix(end, 0).UTC()
-	c.count(x.Decision)
+	c.count(x)
 }
 
 // busiest returns the n crawlers with the most requests, in order.

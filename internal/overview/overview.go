@@ -24,23 +24,27 @@ type Counts struct {
 	Denied    uint64 `json:"denied"`
 	Reported  uint64 `json:"reported"`  // would be denied, but report mode let them through
 	Undecided uint64 `json:"undecided"` // malformed, prohibited, a name that does not resolve
+	Paced     uint64 `json:"paced"`     // permitted, but refused by the pace: too early, or beyond a budget
 }
 
 // Sum returns the number of all requests.
-func (c Counts) Sum() uint64 { return c.Allowed + c.Denied + c.Reported + c.Undecided }
+func (c Counts) Sum() uint64 { return c.Allowed + c.Denied + c.Reported + c.Undecided + c.Paced }
 
 func (c *Counts) add(more Counts) {
 	c.Allowed += more.Allowed
 	c.Denied += more.Denied
 	c.Reported += more.Reported
 	c.Undecided += more.Undecided
+	c.Paced += more.Paced
 }
 
-// count adds a request with a decision, or nil.
-func (c *Counts) count(d *policy.Decision) {
-	switch {
+// count adds a request.
+func (c *Counts) count(x *proxy.Record) {
+	switch d := x.Decision; {
 	case d == nil:
 		c.Undecided++
+	case x.Refused == proxy.ByPace, x.Refused == proxy.ByBudget:
+		c.Paced++
 	case d.Allow:
 		c.Allowed++
 	case d.Enforced:
@@ -121,11 +125,11 @@ func (o *Overview) Request(x *proxy.Record) {
 	d, refusal := x.Decision, refusalOf(x, o.RedactQuery)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.total.count(d)
+	o.total.count(x)
 	*o.seconds.of(end)++
 	at := end / 60
 	m := o.minutes.of(at)
-	m.count(d)
+	m.count(x)
 	if d == nil {
 		m.causes[kindOf(x)]++
 	}
