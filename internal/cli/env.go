@@ -22,12 +22,16 @@ import (
 // Env prints the variables by which clients find the gate and trust its CA.
 type Env struct {
 	Configured
-	Login string `placeholder:"USER" help:"User of the login; the password is asked for, or the line on standard input."`
+	Login string `xor:"unset" placeholder:"USER" help:"User of the login; the password is asked for, or the line on standard input."`
+	Unset bool   `xor:"unset" help:"Print lines that unset the variables instead."`
 	Shell string `enum:"sh,bash,zsh,fish,powershell" default:"sh" help:"Syntax: sh (also called bash or zsh), fish or powershell."`
 }
 
 // Run prints the variables.
 func (e *Env) Run(ctx context.Context, s console.Streams) error {
+	if e.Unset {
+		return e.unset(s)
+	}
 	c, err := e.load()
 	if err != nil {
 		return err
@@ -40,7 +44,11 @@ func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	if os.Getenv("ROBOTSGATE_ADMIN") != "" {
 		s.Warn("this shell uses a gate of robotsgate run or demo; these lines lead to another, at %s", proxy)
 	}
-	if doctor.OtherGate(ctx, proxy, authority) {
+	runs, other := doctor.Answers(ctx, proxy, authority)
+	if !runs && !strings.HasSuffix(c.Listen, ":0") {
+		s.Warn("no gate answers at %s: clients with these variables reach nothing until one runs there: robotsgate serve; robotsgate env --unset takes the variables back", proxy)
+	}
+	if other {
 		s.Warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
 	}
 	files, err := authority.WriteClientFiles(dir)
@@ -61,6 +69,23 @@ func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	}
 	_, err = fmt.Fprintln(s.Out, strings.Join(clientenv.For(proxy, files).Lines(format, quote), "\n"))
 	return err
+}
+
+// unset prints lines that unset the variables.
+func (e *Env) unset(s console.Streams) error {
+	format := "unset %s"
+	switch e.Shell {
+	case "fish":
+		format = "set -e %s"
+	case "powershell":
+		format = "Remove-Item Env:%s -ErrorAction SilentlyContinue"
+	}
+	for _, v := range clientenv.For("", ca.ClientFiles{}) {
+		if _, err := fmt.Fprintf(s.Out, format+"\n", v.Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // authorityOf opens the CA of a configuration. It returns the data_dir, too.

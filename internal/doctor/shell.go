@@ -100,13 +100,16 @@ func certificateOf(ctx context.Context, proxy string) (a gateAnswer, err error) 
 	return a, nil
 }
 
-// OtherGate reports whether a gate with another CA than a answers at this URL. It takes
+// Answers reports whether a gate answers at this URL, and whether it has another CA than a. It takes
 // at most a second, since the start of a shell may wait for it.
-func OtherGate(ctx context.Context, proxy string, a *ca.Authority) bool {
+func Answers(ctx context.Context, proxy string, a *ca.Authority) (runs, other bool) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	gate, err := certificateOf(ctx, proxy)
-	return err == nil && !slices.ContainsFunc(certificatesIn(gate.pem), a.Certificate().Equal)
+	if err != nil {
+		return false, false
+	}
+	return true, !slices.ContainsFunc(certificatesIn(gate.pem), a.Certificate().Equal)
 }
 
 // get sends one request, follows no redirect, and reads the response, up to a size that no file of the gate has.
