@@ -9,7 +9,6 @@ import (
 	"robotsgate/internal/overview"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
-	"robotsgate/proxy"
 )
 
 // maxRefusals bounds the refusals on their page.
@@ -56,19 +55,19 @@ func (a *admin) refusal(r *http.Request) (*refusal, int, error) {
 	return &refusal{f, changes[f.Kind], permitting(&f)}, http.StatusOK, nil
 }
 
-// changes say what can be done about a refusal, by its kind.
+// changes say what can be done about a refusal, by its kind, which is a policy.Reason or a kind of package proxy.
 var changes = map[string]string{
 	string(policy.ByRule):        "The publisher denies this URL. The operator can allow it with an override, in front of the others.",
 	string(policy.ByUsage):       "The publisher reserves a use that this crawler fetches for. The operator can change the crawler's purposes, or allow the URL with an override, in front of the others.",
 	string(policy.IsUnreachable): "Ask again when the origin's robots.txt can be fetched. Until then the operator can allow the URL with an override, in front of the others.",
 	string(policy.TooComplex):    "A shorter URL may be decided. The operator can allow this one with an override, in front of the others.",
 	string(policy.ByOverride):    "An override of the operator denies this URL. The operator can change it, or put one that allows the URL in front of it.",
-	string(proxy.ByGuard):        "The gate does not connect to this destination. The operator can permit it with egress.allow_private, egress.deny_hosts or egress.ports.",
-	string(proxy.ByLogin):        "The client is none of the configured crawlers. It has to send a login, or the operator adds it to crawlers or changes unknown_clients.",
-	string(proxy.ByLimit):        "A limit is reached. Ask again later; the operator can raise the limit.",
-	string(proxy.ByPace):         "The request's turn would have come too late. Ask again later; the operator can raise pace.max_wait.",
-	string(proxy.ByAudit):        "The audit log can't be written. The operator has to find out why; log.audit_required makes the gate refuse requests until then.",
-	string(proxy.IsMalformed):    "The request has to be changed: no configuration permits it.",
+	"guard":                      "The gate does not connect to this destination. The operator can permit it with egress.allow_private, egress.deny_hosts or egress.ports.",
+	"login":                      "The client is none of the configured crawlers. It has to send a login, or the operator adds it to crawlers or changes unknown_clients.",
+	"limit":                      "A limit is reached. Ask again later; the operator can raise the limit.",
+	"pace":                       "The request's turn would have come too late. Ask again later; the operator can raise pace.max_wait.",
+	"audit":                      "The audit log can't be written. The operator has to find out why; log.audit_required makes the gate refuse requests until then.",
+	"malformed":                  "The request has to be changed: no configuration permits it.",
 }
 
 // permitting returns the override that would have allowed a request which a decision has refused; "" if there is none.

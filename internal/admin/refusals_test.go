@@ -118,6 +118,15 @@ func TestRefusalAPI(t *testing.T) {
 	}
 }
 
+// TestRefusalChanges: something can be done about every kind of refusal.
+func TestRefusalChanges(t *testing.T) {
+	for _, kind := range []proxy.Refusal{proxy.ByGuard, proxy.ByLogin, proxy.ByLimit, proxy.ByPace, proxy.ByAudit, proxy.IsMalformed} {
+		if changes[string(kind)] == "" {
+			t.Errorf("%s has no change", kind)
+		}
+	}
+}
+
 // TestRefusalRedacted: with log.redact_query a URL finds its refusal, and the answer does not have the query.
 func TestRefusalRedacted(t *testing.T) {
 	o := overview.New()
