@@ -29,9 +29,12 @@ func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	}
 	status, body := a(r)
-	if status == 0 { // it accepts connections, and does not answer
+	switch status {
+	case 0: // it accepts connections, and does not answer
 		<-r.Context().Done()
 		return nil, r.Context().Err()
+	case -1: // it closes them
+		return nil, &net.OpError{Op: "read", Net: "tcp", Err: errors.New("connection reset by peer")}
 	}
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
@@ -228,6 +231,7 @@ func TestGateDecides(t *testing.T) {
 		"nothing":          says(200, ""),
 		"without an end":   says(200, `{"allowed": true, "note": "`+strings.Repeat("a", 2*maxAnswer)+`"}`),
 		"does not answer":  says(0, ""),
+		"hangs up":         says(-1, ""),
 		"a deep structure": says(200, strings.Repeat("[", maxAnswer)),
 	} {
 		t.Run(name, func(t *testing.T) {
