@@ -64,6 +64,7 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /favicon.ico", a.guarded(file("icon.svg", files["icon.svg"]))) // requested for other responses than HTML
 	mux.HandleFunc("GET /api/overview", a.sameOrigin(api(a.overview)))
 	mux.HandleFunc("GET /api/decision", a.sameOrigin(waiting(api(a.explain))))
+	mux.HandleFunc("GET /api/refusal", a.sameOrigin(api(a.refusal)))
 	mux.HandleFunc("GET /api/robots", a.sameOrigin(api(a.robots)))
 	mux.HandleFunc("POST /api/refresh", a.sameOrigin(waiting(api(a.refresh))))
 	return a.noProxy(mux, http.NewCrossOriginProtection().Handler(mux))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"robotsgate/internal/overview"
 	"robotsgate/proxy"
 )
 
@@ -72,5 +73,69 @@ func TestRefusalsOfCrawler(t *testing.T) {
 	has(t, see(t, h, "/refusals?crawler=%3Cb%3E%E2%80%AE"), `The latest refusals of <b>\u202e There is none among the last 1 000 refusals.`)
 	if w := ask(h, "GET", "192.0.2.1:9310", "/refusals", "Sec-Fetch-Site", "cross-site"); w.Code != http.StatusForbidden {
 		t.Errorf("from another site: got %d", w.Code)
+	}
+}
+
+// TestRefusalAPI: /api/refusal finds the latest refusal by id or URL, with what can be done about it.
+func TestRefusalAPI(t *testing.T) {
+	const long = "http://a.example/" + "0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/" +
+		"0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/"
+	var all []*proxy.Record
+	add := func(id, method, url, kind string) {
+		x := denied(url, "/x", true)
+		x.ID, x.Crawler, x.Method = id, "news", method
+		if kind != "rule" {
+			x.Decision, x.Refused, x.Why = nil, proxy.Refusal(kind), "why"
+		}
+		all = append(all, x)
+	}
+	add("A1", "POST", "http://a.example/x", "rule")
+	add("A2", "GET", "http://a.example/x", "rule")
+	add("A3", "GET", long+"1", "rule")
+	add("A4", "GET", long+"2", "rule")
+	add("A5", "CONNECT", "https://b.example", "override")
+	add("A6", "GET", "http://c.example/", "guard")
+	add("A7", "GET", "http://d.example/a/..;/b", "rule") // it may mean /b
+	h := listener(t, &origin{status: 200, body: rules, seen: seen(all...)})
+	for _, c := range []struct{ query, id, override string }{
+		{"id=a1", "A1", `- {hosts: ["a.example"], paths: ["/x$"], methods: ["POST"], crawlers: ["news"], action: allow, reason: "say why"}`},
+		{"url=HTTP://A.example:80/x", "A2", `- {hosts: ["a.example"], paths: ["/x$"], methods: ["GET", "HEAD"], crawlers: ["news"], action: allow, reason: "say why"}`},
+		{"url=" + long + "1", "A3", ""},
+		{"url=" + long + "2", "A4", ""},
+		{"url=https://b.example/any", "A5", `- {hosts: ["b.example"], crawlers: ["news"], action: allow, reason: "say why"}`},
+		{"id=A6", "A6", ""},
+		{"id=A7", "A7", ""},
+	} {
+		got := answers(t, h, "GET", "/api/refusal?"+c.query)
+		if override, _ := got["override"].(string); got["id"] != c.id || override != c.override || got["change"] == "" {
+			t.Errorf("%s: got %v", c.query, got)
+		}
+	}
+	for query, status := range map[string]int{"id=A9": 404, "url=http://a.example/y": 404, "url=" + long: 404, "url=" + long + "3": 404, "": 400, "id=A1&url=http://a.example/x": 400, "url=nonsense": 400} {
+		if got := ask(h, "GET", "192.0.2.1:9310", "/api/refusal?"+query).Code; got != status {
+			t.Errorf("%q: got %d, want %d", query, got, status)
+		}
+	}
+}
+
+// TestRefusalChanges: something can be done about every kind of refusal.
+func TestRefusalChanges(t *testing.T) {
+	for _, kind := range []proxy.Refusal{proxy.ByGuard, proxy.ByLogin, proxy.ByLimit, proxy.ByPace, proxy.ByAudit, proxy.IsMalformed} {
+		if changes[string(kind)] == "" {
+			t.Errorf("%s has no change", kind)
+		}
+	}
+}
+
+// TestRefusalRedacted: with log.redact_query a URL finds its refusal, and the answer does not have the query.
+func TestRefusalRedacted(t *testing.T) {
+	o := overview.New()
+	o.RedactQuery = true
+	x := denied("http://a.example/x?key=secret", "/x", true)
+	x.ID, x.Method = "A1", "GET"
+	o.Request(x)
+	got := answers(t, listener(t, &origin{status: 200, body: rules, seen: o}), "GET", "/api/refusal?url=http://a.example/x%3Fkey=secret")
+	if text := fmt.Sprint(got); got["id"] != "A1" || got["override"] != nil || strings.Contains(text, "secret") {
+		t.Errorf("got %s", text)
 	}
 }

@@ -196,11 +196,8 @@ func prefixPattern(uri string, depth int) string {
 	if length > 0 {
 		path, end = path[:length], ""
 	}
-	return escapePath(path) + end
+	return policy.EscapePath(path) + end
 }
-
-// escapePath escapes the characters of a path that mean something in a pattern.
-func escapePath(path string) string { return strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) }
 
 // A SuggestedOverride permits what was seen, by robots.txt.
 type SuggestedOverride struct {
@@ -269,18 +266,15 @@ func (s *Suggestions) Permission() *Permission {
 	if !ok {
 		return nil
 	}
-	p := &Permission{r, SuggestedOverride{Hosts: []string{of.host}, Crawlers: []string{of.crawler}}}
+	method := r.Method
 	if r.Path == "" {
-		return p // a tunnel that is passed through: all that it carries
+		method = http.MethodConnect // a tunnel that is passed through: all that it carries
 	}
-	pattern := escapePath(target.Path) + "$"
-	m := newMethodSet(pattern)
-	if !m.permits(target) { // another reading of the path is elsewhere
+	o := policy.Permitting(target, method, of.crawler)
+	if o == nil {
 		return nil
 	}
-	m.methods[r.Method] = true
-	p.Paths, p.Methods = []string{pattern}, m.list()
-	return p
+	return &Permission{r, SuggestedOverride{Hosts: []string{of.host}, Paths: o.Paths, Methods: o.Methods, Crawlers: o.Crawlers}}
 }
 
 // list returns the methods; nil: all. GET and HEAD go together.

@@ -2,11 +2,11 @@ package auditreport
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
+	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
 )
@@ -73,11 +73,6 @@ func (t *suggestReport) result() (string, any, bool) {
 	return "overrides", suggestion{&t.Suggestions, all}, len(all) == 0
 }
 
-// yamlText returns a text in quotes, as the configuration reads it. YAML has all escapes of Go.
-func yamlText(text string) string {
-	return strconv.Quote(strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${"))
-}
-
 // yamlList returns a list in one line, or in one line for each text.
 func yamlList(all []string) string {
 	const most = 4
@@ -91,7 +86,7 @@ func yamlList(all []string) string {
 		default:
 			b.WriteString(", ")
 		}
-		b.WriteString(yamlText(text))
+		b.WriteString(field.Quote(text))
 	}
 	if len(all) <= most {
 		b.WriteString("]")

@@ -14,6 +14,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
+	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
@@ -56,7 +57,7 @@ func suggested(t *testing.T, a Options, entries []audit.Entry, crawlers ...strin
 		if i == 0 {
 			file = "crawlers:\n"
 		}
-		file += "- {name: " + yamlText(name) + ", user_agents: [" + yamlText("agent"+fmt.Sprint(i)) + "]}\n"
+		file += "- {name: " + field.Quote(name) + ", user_agents: [" + field.Quote("agent"+fmt.Sprint(i)) + "]}\n"
 	}
 	c, err := gate.ReadConfig("suggested.yaml", strings.NewReader(file+out.String()), os.LookupEnv)
 	if err != nil {
@@ -296,7 +297,7 @@ func FuzzSuggestOverrides(f *testing.F) {
 			t.Fatal(err)
 		}
 		name := strings.ToValidUTF8(crawler, "\ufffd")
-		file := "crawlers:\n- {name: " + yamlText(cmp.Or(name, "x")) + "}\n" + out.String()
+		file := "crawlers:\n- {name: " + field.Quote(cmp.Or(name, "x")) + "}\n" + out.String()
 		c, err := gate.ReadConfig("x.yaml", strings.NewReader(file), func(string) (string, bool) { return "", false })
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, file)

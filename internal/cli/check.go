@@ -146,9 +146,7 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(can
 	if err != nil {
 		return nil, nil, err
 	}
-	of := gate.EngineConfig(cfg, upstream, nil, slog.New(slog.DiscardHandler), nil)
-	of.Agent = gate.UserAgent(version())
-	engine, err := policy.New(of)
+	engine, err := policy.New(engineConfig(cfg, upstream))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -158,6 +156,13 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(can
 			engine.Close()
 			upstream.Close()
 		}, nil
+}
+
+// engineConfig returns the settings of an engine for a command.
+func engineConfig(cfg *gate.Config, upstream *proxy.Transport) policy.Config {
+	c := gate.EngineConfig(cfg, upstream, nil, slog.New(slog.DiscardHandler), nil)
+	c.Agent = gate.UserAgent(version())
+	return c
 }
 
 // crawler returns the crawler that the options identify.
@@ -193,11 +198,16 @@ func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 func unguarded(c *gate.Config) (*proxy.Transport, error) {
 	c.Egress.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	c.Egress.DenyHosts, c.Egress.Ports = nil, nil
+	return upstreamOf(c, nil)
+}
+
+// upstreamOf returns the transport to origins, which refuses requests to own addresses.
+func upstreamOf(c *gate.Config, own []netip.AddrPort) (*proxy.Transport, error) {
 	pool, err := gate.Roots(c)
 	if err != nil {
 		return nil, err
 	}
-	return gate.Upstream(c, pool, nil, nil)
+	return gate.Upstream(c, pool, own, nil)
 }
 
 // readFile reads a file, or standard input for "-".

@@ -51,10 +51,19 @@ func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 	if u.local() {
 		read, err = u.given(s, cfg, crawler)
 	} else {
-		read, err = u.fetched(ctx, s, cfg, crawler)
+		read, err = u.fetched(ctx, cfg, crawler)
 	}
 	if err != nil {
 		return err
+	}
+	if !u.local() {
+		advice := ""
+		if u.Agent == "" {
+			advice = "; some origins want a User-Agent: send one with --agent"
+		}
+		for _, remark := range remarks(&read, advice) {
+			s.Note("%s", remark)
+		}
 	}
 	for _, mistake := range read.Unread() {
 		s.Note("%s", mistake)

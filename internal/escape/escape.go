@@ -68,3 +68,16 @@ func Short(s string) string {
 	}
 	return Printable(s)
 }
+
+// Strip removes what Printable escapes. White space becomes a space.
+func Strip(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case !unprintable(r):
+			return r
+		case unicode.IsSpace(r):
+			return ' '
+		}
+		return -1
+	}, s)
+}

@@ -30,6 +30,21 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
+// TestStrip: nothing is left that controls a terminal, is invisible, or changes the direction of a line.
+func TestStrip(t *testing.T) {
+	for in, want := range map[string]string{
+		"Disallow: /ü/中":                         "Disallow: /ü/中",
+		"a\x1b[31mb\x00\x7f\u009b":               "a[31mb",
+		"a\nb\r\tc\u0085\u2028d\u00a0e":          "a b  c  d e",
+		"a\u202e\u2066\u200f\u061c\u200b\ufeffb": "ab",
+		"a\xff\U000e0041\ue000b":                 "ab",
+	} {
+		if got := Strip(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestJSON(t *testing.T) {
 	for in, want := range map[string]string{
 		"{\"a\":\"ü/中\"}\n":      "{\"a\":\"ü/中\"}\n",

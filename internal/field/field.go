@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -148,6 +149,11 @@ func Cut(s string) string {
 		return string(r[:80]) + "…"
 	}
 	return s
+}
+
+// Quote returns a text in quotes, as a configuration in YAML reads it: YAML has all escapes of Go.
+func Quote(text string) string {
+	return strconv.Quote(strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${"))
 }
 
 // IsControl reports whether r is a control character of ASCII, which no header field can have.

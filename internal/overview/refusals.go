@@ -103,13 +103,30 @@ func (o *Overview) Refusals(crawler string, n int) []Refusal {
 }
 
 // Refusal returns the refusal of the request with an id, if it is one of the last MaxRefusals.
-func (o *Overview) Refusal(id string) (f Refusal, ok bool) {
+func (o *Overview) Refusal(id string) (Refusal, bool) {
+	return o.find(func(f *Refusal) bool { return strings.EqualFold(f.ID, id) })
+}
+
+// RefusalOf returns the latest refusal of a request for a canonical URL, or of a tunnel to its origin, if it is one of
+// the last MaxRefusals.
+func (o *Overview) RefusalOf(url, origin string) (Refusal, bool) {
+	if o.RedactQuery {
+		url = audit.Redact(url)
+	}
+	beginning, digest := cut(url), snapshot.Digest(url)
+	return o.find(func(f *Refusal) bool {
+		return f.URL == beginning && (!f.Cut && len(url) <= maxText || f.Digest == digest) || f.URL == origin
+	})
+}
+
+// find returns the latest refusal for which a function is true.
+func (o *Overview) find(is func(*Refusal) bool) (Refusal, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, f := range o.refusals.all {
-		if strings.EqualFold(f.ID, id) {
+	for _, f := range o.refusals.latest("", MaxRefusals) {
+		if is(&f) {
 			return f, true
 		}
 	}
-	return f, false
+	return Refusal{}, false
 }

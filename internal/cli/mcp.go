@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"robotsgate/internal/clientenv"
+	"robotsgate/internal/console"
+	"robotsgate/internal/gate"
+	"robotsgate/internal/mcp"
+	"robotsgate/internal/questions"
+	"robotsgate/policy"
+	"robotsgate/policy/canonical"
+)
+
+// MCP answers a model's questions.
+type MCP struct{ Configured }
+
+// Run serves a client until standard input ends.
+func (m *MCP) Run(ctx context.Context, s console.Streams) error {
+	cfg, err := m.load()
+	if err != nil {
+		return err
+	}
+	admin := strings.TrimSuffix(os.Getenv("ROBOTSGATE_ADMIN"), "/")
+	if u, err := url.Parse(admin); admin != "" && (err != nil || u.Scheme != "http" || u.Host == "") {
+		return fmt.Errorf("the environment variable ROBOTSGATE_ADMIN: expected the URL of a gate's admin listener, such as http://127.0.0.1:9310")
+	}
+	if admin == "" && cfg.Admin.Listen != "" {
+		admin = "http://" + clientenv.Dialable(cfg.Admin.Listen)
+	}
+	local, err := newLocal(cfg, admin)
+	if err != nil {
+		return err
+	}
+	defer local.close()
+	// No proxy: the admin listener can't be reached through one.
+	dialer := &net.Dialer{Timeout: 5 * time.Second}
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxResponseHeaderBytes: 64 << 10, DisableCompression: true}
+	return mcp.Serve(ctx, s.In, s.Out, mcp.Options{Version: version(), Admin: admin, Transport: transport, Local: local})
+}
+
+// A local answers by a configuration, as check and usage do, but the egress guard applies: a model chooses the URLs.
+type local struct {
+	check    *policy.Engine
+	crawlers policy.Crawlers
+	usage    *usageFetcher
+}
+
+func newLocal(cfg *gate.Config, admin string) (*local, error) {
+	upstream, err := upstreamOf(cfg, ownAddresses(cfg.Listen, cfg.Admin.Listen, cfg.ListenTransparent, strings.TrimPrefix(admin, "http://")))
+	if err != nil {
+		return nil, err
+	}
+	l := &local{crawlers: gate.Crawlers(cfg)}
+	if l.check, err = policy.New(engineConfig(cfg, upstream)); err != nil {
+		return nil, err
+	}
+	l.usage, err = newUsageFetcher(cfg, upstream)
+	return l, err
+}
+
+func (l *local) close() {
+	l.check.Close()
+	l.usage.engine.Close()
+	l.usage.upstream.Close()
+}
+
+// ownAddresses returns the addresses at which a gate listens, of those that are literal.
+func ownAddresses(all ...string) (own []netip.AddrPort) {
+	for _, listen := range all {
+		if addr, err := netip.ParseAddrPort(cmp.Or(listen, "-")); err == nil {
+			own = append(own, addr)
+		}
+	}
+	return own
+}
+
+// crawler returns the crawler that a question names.
+func (l *local) crawler(q mcp.Question) (*policy.Crawler, error) {
+	c := Check{Agent: q.Agent}
+	if q.Token != "" {
+		c.Token = []string{q.Token}
+	}
+	return c.crawler(l.crawlers)
+}
+
+func (l *local) Check(ctx context.Context, q mcp.Question) (*policy.Explanation, error) {
+	target, err := canonical.ReadURL(q.URL)
+	if err != nil {
+		return nil, fmt.Errorf("url: %w", err)
+	}
+	k, err := l.crawler(q)
+	if err != nil {
+		return nil, err
+	}
+	d, err := l.check.Decide(ctx, policy.Request{Target: target, Crawler: k, UserAgent: q.Agent})
+	if err != nil {
+		return nil, explained(target, err)
+	}
+	e := d.Explain(target.String())
+	return &e, nil
+}
+
+func (l *local) Usage(ctx context.Context, q mcp.Question) (a questions.UsageAnswer, notes []string, err error) {
+	k, err := l.crawler(q)
+	if err != nil {
+		return a, nil, err
+	}
+	r, err := l.usage.fetch(ctx, q.URL, k, q.Agent)
+	if err != nil {
+		return a, nil, err
+	}
+	if r.Failed != nil {
+		return a, nil, r.Failed
+	}
+	return r.Answer(), append(remarks(&r, ""), r.Unread()...), nil
+}

@@ -1,0 +1,77 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+
+	"robotsgate/policy"
+)
+
+// maxAnswer bounds an answer of the admin listener, in bytes.
+const maxAnswer = 1 << 20
+
+// errNoGate means that no gate runs.
+var errNoGate = errors.New("no gate runs")
+
+// A gate asks the one that runs, by its admin listener.
+type gate struct {
+	admin     string // empty: there is none
+	transport http.RoundTripper
+}
+
+// check returns the decision. With errNoGate somebody else has to decide; no other error may lead to another decision.
+func (g *gate) check(ctx context.Context, q Question) (*policy.Explanation, error) {
+	query := url.Values{"url": {q.URL}}
+	if q.Token != "" {
+		query.Set("token", q.Token)
+	}
+	if q.Agent != "" {
+		query.Set("agent", q.Agent)
+	}
+	var e policy.Explanation
+	if err := g.get(ctx, "/api/decision?"+query.Encode(), "allowed", &e); err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// get reads an answer of the API, which must have a member.
+func (g *gate) get(ctx context.Context, path, member string, v any) error {
+	if g.admin == "" {
+		return errNoGate
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.admin+path, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := g.transport.RoundTrip(r)
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && ctx.Err() == nil {
+		return fmt.Errorf("%w at %s", errNoGate, g.admin)
+	}
+	if err != nil {
+		return fmt.Errorf("the gate at %s does not answer: %w", g.admin, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("the gate at %s does not answer: %w", g.admin, err)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return fmt.Errorf("what answers at %s, with status %d, is no gate of this version", g.admin, resp.StatusCode)
+	}
+	var problem string
+	if json.Unmarshal(members["error"], &problem); resp.StatusCode != http.StatusOK && problem != "" {
+		return errors.New(problem)
+	}
+	if string(members[member]) == "" || resp.StatusCode != http.StatusOK || json.Unmarshal(body, v) != nil {
+		return fmt.Errorf("what answers at %s, with status %d, is no gate of this version", g.admin, resp.StatusCode)
+	}
+	return nil
+}
