@@ -50,6 +50,7 @@ type Explanation struct {
 	Usage    []usage.Detail `json:"usage,omitempty"` // what robots.txt and tdmrep.json state for the URL
 	Licenses []string       `json:"licenses,omitempty"`
 	Reserved *usage.Detail  `json:"reserved,omitempty"` // see [Decision]
+	Override string         `json:"override,omitempty"` // see [Decision.Permit]; Explain leaves it empty
 }
 
 // Evidence returns the grounds of d.

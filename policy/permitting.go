@@ -37,6 +37,20 @@ func Permitting(t canonical.Target, method, crawler string) *Override {
 	return &o
 }
 
+// Permit returns the override that would allow a denied request with a method for a target, and no other, as an entry of
+// overrides in a configuration. It stands in front of the others. It is empty if the request is allowed, or no override
+// can name it.
+func (d *Decision) Permit(t canonical.Target, method string) string {
+	if d.Allow || d.Crawler == nil {
+		return ""
+	}
+	o := Permitting(t, method, d.Crawler.Name)
+	if o == nil {
+		return ""
+	}
+	return o.Line()
+}
+
 // EscapePath escapes the characters of a path that mean something in a pattern.
 func EscapePath(path string) string { return strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) }
 

@@ -43,10 +43,10 @@ type Refusal string
 
 // The kinds of refusals without a decision.
 const (
-	ByGuard     Refusal = "guard" // the destination is prohibited
-	ByLogin     Refusal = "login" // the client is none of the crawlers
-	ByLimit     Refusal = "limit" // a limit of the gate, or of its resources, is reached
-	ByPace      Refusal = "pace"  // its turn would come too late
+	ByGuard     Refusal = "guard"     // the destination is prohibited
+	ByLogin     Refusal = "login"     // the client is none of the crawlers
+	ByLimit     Refusal = "limit"     // a limit of the gate, or of its resources, is reached
+	ByPace      Refusal = "pace"      // its turn would come too late
 	ByBudget    Refusal = "budget"    // the requests of its budget have been sent; the name is that of the rule of package pace
 	ByAudit     Refusal = "audit"     // the audit log can't be written
 	IsMalformed Refusal = "malformed" // the request is malformed, ambiguous, or of a kind that is not served

@@ -108,6 +108,7 @@ type document struct {
 	policy.Evidence
 	Reserved *reserved `json:"reserved,omitempty"` // of policy.ByUsage
 	Licenses []string  `json:"licenses,omitempty"` // of policy.ByUsage
+	Override string    `json:"override,omitempty"` // that the operator can add, in front of the others, to allow this request
 	ID       string    `json:"id"`
 }
 
@@ -119,6 +120,7 @@ func (p *answer) document(in *inbound, s *signals) document {
 	if s.Decision != nil {
 		doc.Evidence = s.Decision.Evidence(in.url)
 		doc.Reserved = reservedDocument(s)
+		doc.Override = s.Decision.Permit(in.target, in.method)
 	}
 	if doc.Reserved != nil {
 		for _, l := range s.Stated.Licenses {
@@ -193,6 +195,7 @@ func (d document) printable(decision *policy.Decision) *document {
 		d.Group = decision.Group.Written()
 	}
 	d.Detail, d.URL, d.Note = escape.Printable(d.Detail), escape.Printable(d.URL), escape.Printable(d.Note)
+	d.Override = escape.Printable(d.Override)
 	d.ReadAs, d.Title = escape.Printable(d.ReadAs), escape.Printable(d.Title)
 	if d.Reserved != nil {
 		d.Reserved = new(*d.Reserved)

@@ -129,7 +129,7 @@ func (p *Paced) counted(turn *pace.Turn) {
 // refused notes that the request was not held.
 func (p *Paced) refused(late *pace.TooLate) {
 	if late.Limit.By != "" {
-		p.Budget = Budget{pace.Allowance{Limit: late.Limit}, true}
+		*p = Paced{Reported: p.Reported, Budget: Budget{pace.Allowance{Limit: late.Limit}, true}}
 		return
 	}
 	p.Refused, p.Retry = true, retryAfter(late)

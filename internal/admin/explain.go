@@ -60,6 +60,6 @@ func (a *admin) decide(r *http.Request) (*policy.Explanation, *policy.Decision, 
 		return nil, nil, http.StatusBadGateway, err
 	}
 	e := d.Explain(target.String())
-	e.Lost = d.Lost(target)
+	e.Lost, e.Override = d.Lost(target), d.Permit(target, http.MethodGet)
 	return &e, &d, http.StatusOK, nil
 }

@@ -35,8 +35,9 @@ type view struct {
 
 // found is the result of looking up a refusal by its id.
 type found struct {
-	ID      string
-	Refusal *overview.Refusal // nil: there is none
+	ID       string
+	Refusal  *overview.Refusal // nil: there is none
+	Override string            // that allows the request; "" if none does
 }
 
 // find looks up the id of a query, if there is one.
@@ -47,7 +48,7 @@ func (a *admin) find(q url.Values) *found {
 	}
 	f := &found{ID: id}
 	if r, ok := a.Overview.Refusal(id); ok {
-		f.Refusal = &r
+		f.Refusal, f.Override = &r, permitting(&r)
 	}
 	return f
 }

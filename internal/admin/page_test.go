@@ -172,7 +172,8 @@ func TestExplain(t *testing.T) {
 func TestExplainNames(t *testing.T) {
 	h := listener(t, &origin{status: 200, body: "User-agent: NewsBot\nDisallow: /x\n"})
 	page := see(t, h, "/?url=http://a.example/x&token=newsbot")
-	has(t, page, "Product token newsbot", "Group NewsBot robots.txt")
+	has(t, page, "Product token newsbot", "Group NewsBot robots.txt",
+		`An override that allows it, in front of the others - {hosts: ["a.example"], paths: ["/x$"], methods: ["GET", "HEAD"], crawlers: ["default"], action: allow, reason: "say why"}`)
 	if got := links(t, page); !slices.Contains(got, "/origin?origin=http%3a%2f%2fa.example#l2") {
 		t.Errorf("the page has the links %q", got)
 	}

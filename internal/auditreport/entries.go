@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"net/http"
 	"strconv"
 	"time"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 )
 
 // An entryPrinter prints entries one by one.
@@ -51,6 +53,20 @@ func (r entryText) Address() string {
 
 // Passthrough reports whether the request was for a tunnel that is not intercepted.
 func (r entryText) Passthrough() bool { return r.Tunnel && r.Path == "" && r.Origin != "" }
+
+// Permit returns the override that would allow a request that a decision has refused, and no other; "" if there is none.
+func (r entryText) Permit() string {
+	target, err := canonical.ParseURL(r.Origin + cmp.Or(r.Path, "/"))
+	if err != nil || r.Decision != "deny" || r.Refused != "" || r.Redacted {
+		return ""
+	}
+	method := r.Method
+	if r.Passthrough() {
+		method = http.MethodConnect
+	}
+	d := policy.Decision{Crawler: &policy.Crawler{Name: r.Crawler}}
+	return d.Permit(target, method)
+}
 
 // Took returns the time that the request took.
 func (r entryText) Took() time.Duration {

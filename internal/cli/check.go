@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"os"
 	"strings"
@@ -235,6 +236,9 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 func (c *Check) print(w io.Writer, url string, t canonical.Target, d *policy.Decision) error {
 	e := d.Explain(url)
 	e.Lost = d.Lost(t)
+	if t.Host != noHost {
+		e.Override = d.Permit(t, http.MethodGet)
+	}
 	if c.JSON {
 		return console.JSON(w, e)
 	}
