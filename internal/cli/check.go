@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,6 +52,7 @@ func (c *Check) Run(ctx context.Context, s console.Streams) error {
 		return err
 	}
 	defer done()
+	c.noteGate(ctx, s)
 	status := console.Exit(0)
 	for _, url := range c.URL {
 		t, err := c.target(url)
@@ -108,6 +110,24 @@ func (c *Check) target(url string) (canonical.Target, error) {
 	}
 	t.Path = robotstxt.PathOf(url) // as a robots.txt compares it, though the gate may not send it
 	return t, nil
+}
+
+// noteGate says that a gate runs which may decide otherwise, since the command does not have its configuration.
+func (c *Check) noteGate(ctx context.Context, s console.Streams) {
+	if c.Config != "" || c.Robots != "" {
+		return
+	}
+	admin := cmp.Or(strings.TrimSuffix(os.Getenv("ROBOTSGATE_ADMIN"), "/"), "http://"+gate.DefaultConfig().Admin.Listen)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, admin+"/readyz", nil)
+	if err != nil {
+		return
+	}
+	if resp, err := (&http.Transport{}).RoundTrip(r); err == nil {
+		resp.Body.Close()
+		s.Note("a gate runs; this decides without its configuration, which -c FILE names. The gate itself says: curl --noproxy '*' '%s/api/decision?url=URL'", admin)
+	}
 }
 
 // decider returns a function that decides by the file of --robots, or else as a gate does.

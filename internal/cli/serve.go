@@ -23,7 +23,9 @@ import (
 type Serve struct {
 	Configured
 	RequestLines
-	Listen string `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
+	Listen  string  `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
+	Admin   *string `placeholder:"ADDR" help:"Address of the admin listener, in place of the file's; empty: none."`
+	DataDir string  `placeholder:"DIR" help:"Folder for the CA and the snapshots, in place of the file's; a second gate needs one of its own."`
 }
 
 // Run serves. SIGTERM and SIGINT let requests finish; a second signal ends at once.
@@ -72,7 +74,7 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 		signal.Ignore(syscall.SIGPIPE) // if the reader of stdout ends, records are lost and the gate goes on
 	}
 	paste := clientenv.For(proxyURL(clientenv.Dialable(g.Address()), c), g.ClientFiles()).Line()
-	if program, err := os.Executable(); err == nil && interactive && s.Listen == "" {
+	if program, err := os.Executable(); err == nil && interactive && s.Listen == "" && s.DataDir == "" {
 		paste = cmp.Or(envCommand(program, s.Config, c), paste) // the full line fills a screen
 	}
 	if banner == io.Err && io.Log != nil {
@@ -113,12 +115,20 @@ func (s *Serve) reload() (*gate.Config, error) {
 // load reads the configuration, and applies the options of the command line.
 func (s *Serve) load() (*gate.Config, error) {
 	c, err := s.Configured.load()
-	if err != nil || s.Listen == "" {
-		return c, err
+	if err != nil {
+		return nil, err
 	}
-	if err := c.SetListen(s.Listen); err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
+	if s.Listen != "" {
+		if err := c.SetListen(s.Listen); err != nil {
+			return nil, fmt.Errorf("--listen: %w", err)
+		}
 	}
+	if s.Admin != nil {
+		if err := c.SetAdmin(*s.Admin); err != nil {
+			return nil, fmt.Errorf("--admin: %w", err)
+		}
+	}
+	c.DataDir = cmp.Or(s.DataDir, c.DataDir)
 	return c, nil
 }
 

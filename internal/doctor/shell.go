@@ -66,6 +66,9 @@ type gateAnswer struct {
 	err    error             // there is no gate
 }
 
+// errNotRunning is the error of a proxy's URL at which nothing listens.
+var errNotRunning = errors.New("nothing listens there, so no gate runs")
+
 // certificateOf asks the gate at a proxy's URL for its certificates. An error means that it is no gate.
 func certificateOf(ctx context.Context, proxy string) (a gateAnswer, err error) {
 	if !strings.Contains(proxy, "://") {
@@ -84,6 +87,9 @@ func certificateOf(ctx context.Context, proxy string) (a gateAnswer, err error) 
 	// answers TLS for every proxy URL.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	resp, body, err := get(ctx, transport, "https://"+u.Host+"/ca.pem", "")
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return a, errNotRunning
+	}
 	if err != nil {
 		return a, errors.New("no connection")
 	}
@@ -135,10 +141,13 @@ func get(ctx context.Context, transport http.RoundTripper, address, agent string
 // proxyVariables checks that the shell's variables name the gate.
 func (e *diagnosis) proxyVariables() finding {
 	var missing, wrong []string
+	waits := false // they lead to where the gate of the configuration will listen
 	for _, name := range []string{"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"} {
 		value := os.Getenv(name)
 		if value == "" {
 			missing = append(missing, name)
+		} else if value == e.configured() && errors.Is(e.asked[value].err, errNotRunning) {
+			waits = true
 		} else if !e.holds(e.asked[value].pem) {
 			wrong = append(wrong, name+"="+e.shownProxy(value))
 		}
@@ -149,8 +158,12 @@ func (e *diagnosis) proxyVariables() finding {
 		return fault("variables", "no_proxy has a *, which leads every client around the gate", e.env()...)
 	case len(wrong) > 0:
 		return fault("variables", "not to the gate: "+strings.Join(wrong, ", "), e.env()...)
+	case len(missing) == 4:
+		return fault("variables", "none is set: this shell is not set up for a gate", e.env()...)
 	case len(missing) > 0:
 		return fault("variables", "not set: "+strings.Join(missing, ", ")+"; some clients read one case only", e.env()...)
+	case waits:
+		return finding{"variables", passed, "lead to " + e.configured() + ", where no gate runs now", nil}
 	case len(direct) > 0:
 		return finding{"variables", passed, "lead to the gate; no_proxy leads around it for " + strings.Join(direct, ", "), nil}
 	}
@@ -163,7 +176,7 @@ func (e *diagnosis) shownProxy(value string) string {
 	if u, err := url.Parse(value); err == nil && u.Host != "" {
 		shown = escape.Short(u.Scheme + "://" + u.Host)
 	}
-	if errors.Is(e.asked[value].err, syscall.ECONNREFUSED) {
+	if errors.Is(e.asked[value].err, errNotRunning) {
 		shown += " (nothing listens there)"
 	}
 	return shown

@@ -71,3 +71,15 @@ func (c *Config) SetListen(addr string) error {
 	c.source.Forget("listen") // warnings must not name the file's line
 	return nil
 }
+
+// SetAdmin replaces admin.listen in the same way.
+func (c *Config) SetAdmin(addr string) error {
+	if addr != "" {
+		if err := checkListen(addr); err != nil {
+			return err
+		}
+	}
+	c.Admin.Listen = addr
+	c.source.Forget("admin.listen")
+	return nil
+}

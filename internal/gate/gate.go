@@ -313,7 +313,15 @@ func (g *Gate) close(ctx context.Context) {
 }
 
 // Address returns the address on which the gate accepts clients.
-func (g *Gate) Address() string { return g.listener.Addr().String() }
+func (g *Gate) Address() string {
+	address := g.listener.Addr().String()
+	// A listener on all addresses of IPv4 serves those of IPv6 too, and calls itself [::].
+	host, _, _ := net.SplitHostPort(g.config.Listen)
+	if _, port, err := net.SplitHostPort(address); err == nil && host == "0.0.0.0" {
+		return net.JoinHostPort(host, port)
+	}
+	return address
+}
 
 // Transparent returns the listener for redirected connections; nil: there is none.
 func (g *Gate) Transparent() net.Listener { return g.transparent }

@@ -74,7 +74,7 @@ func howToChoose(key string) string {
 	case "listen_transparent":
 		return ", here and in the rules that redirect to it"
 	}
-	return ": start the gate with -c FILE, and with this line in FILE: admin: {listen: 127.0.0.1:PORT}"
+	return ": robotsgate serve --admin 127.0.0.1:PORT"
 }
 
 // WarnDescriptors warns if the process may not open enough files for

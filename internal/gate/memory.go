@@ -2,6 +2,7 @@ package gate
 
 import (
 	"errors"
+	"io/fs"
 	"log/slog"
 	"math"
 	"os"
@@ -19,7 +20,7 @@ const memoryShare = 0.9
 func limitMemory(log *slog.Logger, container memlimit.Provider, configured int64) {
 	limit, err := memlimit.Set(memlimit.WithRatio(memoryShare), memlimit.WithProvider(container))
 	switch {
-	case errors.Is(err, memlimit.ErrNoCgroup) || errors.Is(err, memlimit.ErrCgroupsNotSupported) || err == nil && limit == math.MaxInt64:
+	case errors.Is(err, memlimit.ErrNoCgroup) || errors.Is(err, memlimit.ErrCgroupsNotSupported) || errors.Is(err, fs.ErrNotExist) || err == nil && limit == math.MaxInt64:
 		log.Debug("memory is not limited", "error", err)
 	case err != nil:
 		log.Info("the container's memory limit can't be read; if there is one, set GOMEMLIMIT to nine tenths of it", "error", err)

@@ -3,6 +3,8 @@ package gate
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"os"
@@ -33,6 +35,7 @@ func TestLimitMemory(t *testing.T) {
 		{"limited", 10 << 30, nil, 0, 9 << 30, "GOMEMLIMIT=9663676416"},
 		{"not limited", 0, memlimit.ErrNoLimit, 0, math.MaxInt64, "memory is not limited"},
 		{"no container", 0, memlimit.ErrNoCgroup, 0, math.MaxInt64, "memory is not limited"},
+		{"a network namespace", 0, fmt.Errorf("open: %w", fs.ErrNotExist), 0, math.MaxInt64, "memory is not limited"},
 		{"no Linux", 0, memlimit.ErrCgroupsNotSupported, 0, math.MaxInt64, "memory is not limited"},
 		{"absurd", math.MaxUint64, nil, 0, math.MaxInt64, "memory is not limited"},
 		{"unreadable", 0, errors.New("permission denied"), 0, math.MaxInt64, "set GOMEMLIMIT"},
