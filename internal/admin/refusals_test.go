@@ -36,6 +36,9 @@ func TestRefusals(t *testing.T) {
 	if strings.Count(found, "id <code>ABC234</code>") != 2 {
 		t.Error("the lookup does not show the refusal")
 	}
+	if first, hour := strings.Index(found, "id <code>ABC234</code>"), strings.Index(found, "The last hour"); first > hour {
+		t.Error("the refusal is not seen without scrolling")
+	}
 	has(t, see(t, h, "/?id=%3Cb%3E%E2%80%AE"), `None of the last 1000 refusals has the id <b>\u202e .`)
 	if got := answers(t, h, "GET", "/api/overview"); len(got["refusals"].([]any)) != 2 || len(got["requests_by_crawler"].([]any)) != 2 {
 		t.Errorf("the API has %v and %v", got["refusals"], got["requests_by_crawler"])
