@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ type gateFacts struct {
 	NeedLogin           bool
 	Route               string // to the gate, in the syntax of a configuration script
 	Text                string // of the page, for its HTML form
+	StatusPage          string // "": the client is on another machine, or there is none
 }
 
 // serveOwn answers requests to the gate itself: what it is, the certificate to
@@ -45,6 +47,9 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 	}
 	facts := gateFacts{Address: p.ownAddress(r), NeedLogin: p.settings.Load().Engine.Crawlers().NeedLogin()}
 	facts.Host, facts.Port, _ = net.SplitHostPort(facts.Address)
+	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && a.Addr().Unmap().IsLoopback() {
+		facts.StatusPage = p.StatusPage
+	}
 	facts.Proxy = "http://" + facts.Address
 	if facts.NeedLogin {
 		facts.Proxy = "http://" + loginPlaceholder + "@" + facts.Address

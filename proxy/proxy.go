@@ -68,6 +68,8 @@ type Options struct {
 	// Bundle returns the system's roots and those certificates together, as PEM; nil:
 	// there is no page to download it from.
 	Bundle func() []byte
+	// StatusPage is the URL of the status page, to which the gate's own page links on the gate's machine; "": none.
+	StatusPage string
 
 	Remembered *tagcache.Cache // tags of pages seen before; nil: none are kept
 	Limits     Limits

@@ -182,6 +182,9 @@ func (g *Gate) wire() (err error) {
 	roots, _, _ := ca.SystemRoots() // openTrust has warned of an error
 	o.Bundle = func() []byte { return g.authority.Bundle(roots) }
 	o.Done = g.done
+	if address := g.AdminAddress(); address != "" {
+		o.StatusPage = "http://" + address + "/"
+	}
 	if c.Log.Audit.Required {
 		g.auditFails = g.audit.Err
 		o.Ready = g.auditFails
