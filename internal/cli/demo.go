@@ -24,6 +24,7 @@ import (
 
 // Demo runs a gate with a sample site, which needs no network.
 type Demo struct {
+	Confine bool     `help:"Make the gate the command's only network, as run --confine does (Linux)."`
 	Command []string `arg:"" optional:"" passthrough:"" name:"CMD" help:"One command to run in the demonstration, with its arguments, after --."`
 }
 
@@ -37,7 +38,7 @@ func (d *Demo) Run(ctx context.Context, s console.Streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	r := &Run{Command: d.Command}
+	r := &Run{Command: d.Command, Confinement: Confinement{Confine: d.Confine}}
 	c, err := demoConfig(r, dir)
 	if err != nil {
 		return err
@@ -47,6 +48,9 @@ func (d *Demo) Run(ctx context.Context, s console.Streams) (err error) {
 	command, err := r.command("demo")
 	if err != nil {
 		return err
+	}
+	if d.Confine && len(command) == 0 {
+		return errors.New("--confine: which command? robotsgate demo --confine -- curl https://shop.example/")
 	}
 	if len(command) > 0 {
 		return r.behind(context.WithoutCancel(ctx), s, c, command, wrap)
