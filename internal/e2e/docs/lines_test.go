@@ -27,6 +27,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^go install filippo\.io/`, ".ci/run does, of litewitness"},
 	{`^robotsgate keys `, "TestReadmeSigning"},
 	{`USER:PASSWORD@|own-ca\.pem|^robotsgate run -- sh -c 'chromium `, "TestBrowserLogins"},
+	{`^robotsgate run -- srt `, "TestSandboxRuntime"},
 	{`^robotsgate run --confine `, "TestScripts"},
 	{`^robotsgate ca > ca\.pem$`, "TestAgents"},
 	{`\bcertutil |user_pref|^(chromium|firefox) `, "TestBrowsers"},
