@@ -26,7 +26,7 @@ command=$1; shift
 exec `+u.program+` "$command" -c `+u.config+` "$@"
 `)
 	own(t, u, filepath.Join(u.dir, "bin"), filepath.Join(u.dir, "bin", "robotsgate"))
-	for _, dir := range []string{".local", ".local/share", ".local/share/robotsgate", "work"} {
+	for _, dir := range []string{".local", ".local/share", ".local/share/robotsgate"} {
 		if err := os.Mkdir(filepath.Join(u.dir, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -57,11 +57,11 @@ func (u *sandboxUser) block(t *testing.T, language, has string) string {
 // runs runs lines of the documentation with an agent, and returns their output and exit status.
 func (u *sandboxUser) runs(t *testing.T, lines, agent string) (string, int) {
 	t.Helper()
-	file := filepath.Join(u.dir, "work", "agent")
+	file := filepath.Join(u.dir, "agent")
 	gatetest.Write(t, file, "#!/bin/sh\n"+agent)
 	own(t, u.confinedUser, file)
 	cmd := u.command(t, "")
-	cmd.Path, cmd.Args, cmd.Dir = "/bin/sh", []string{"sh", "-c", lines}, filepath.Join(u.dir, "work")
+	cmd.Path, cmd.Args, cmd.Dir = "/bin/sh", []string{"sh", "-c", lines}, u.dir
 	cmd.Env = append(cmd.Env, "PATH="+filepath.Join(u.dir, "bin")+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
@@ -123,19 +123,62 @@ func TestSandboxRuntime(t *testing.T) {
 	srt := filepath.Join(u.dir, "bin", "srt")
 	gatetest.Write(t, srt, "#!/bin/sh\nexec "+abs(t, node())+" "+abs(t, "testdata/clients/node_modules/@anthropic-ai/sandbox-runtime/dist/cli.js")+` "$@"`+"\n")
 	own(t, u.confinedUser, srt)
-	gatetest.Write(t, filepath.Join(u.dir, "work", "srt.json"), u.block(t, "json", "allowedDomains"))
+	gatetest.Write(t, filepath.Join(u.dir, "srt.json"), u.block(t, "json", "allowedDomains"))
 	line := u.block(t, "sh", " srt ")
-	out, code := u.runs(t, line, curlStatus("other", "https://other.invalid/")+"touch "+u.dir+"/outside\n"+sandboxedAgent)
+	out, code := u.runs(t, line, curlStatus("other", "https://other.invalid/")+"touch /var/tmp/outside\n"+sandboxedAgent)
 	u.decided(t, out, code, `(?m)^around curl: \(\d+\) .*000$`, `(?m)^other curl: .* 403`, `cannot touch`)
 	if strings.Contains(gatetest.Read(t, u.log), "other.invalid") {
 		t.Error("the origin received a request for a host that is not in the list")
 	}
-	gatetest.Write(t, filepath.Join(u.dir, "work", "srt.json"), strings.Replace(u.block(t, "json", "allowedDomains"), `"deniedDomains"`, `"tlsTerminate": {}, "deniedDomains"`, 1))
+	gatetest.Write(t, filepath.Join(u.dir, "srt.json"), strings.Replace(u.block(t, "json", "allowedDomains"), `"deniedDomains"`, `"tlsTerminate": {}, "deniedDomains"`, 1))
 	out, _ = u.runs(t, line, curlStatus("terminated", "https://shop.invalid/page.html?terminated"))
 	if expect(t, out, `(?m)^terminated 502$`, `0 requests`); strings.Contains(gatetest.Read(t, u.log), "terminated") {
 		t.Error("with tlsTerminate srt uses the gate: docs/sandboxes.md says that it does not")
 	}
-	if out, code = u.runs(t, strings.Replace(line, "run --", "run --confine --", 1), "echo started"); code == 0 || strings.Contains(out, "started") {
+	if out, code = u.runs(t, strings.Replace(line, "run --", "run --confine --", 1), "echo begun"); code == 0 || strings.Contains(out, "begun") {
 		t.Errorf("srt started inside --confine: status %d\n%s", code, out)
+	}
+}
+
+// TestBubblewrap runs a confined command in bubblewrap, as docs/sandboxes.md says. bubblewrap in a confined command does
+// not start.
+func TestBubblewrap(t *testing.T) {
+	gatetest.Long(t)
+	t.Parallel()
+	mustHave(t, "bwrap", "bubblewrap")
+	c := &confinedUser{name: "unprivileged", id: os.Getuid()}
+	if c.id == 0 {
+		c.id = 65534
+	}
+	c.prepare(t)
+	u := newSandboxUser(t, c)
+	out, code := u.runs(t, u.block(t, "sh", "bwrap "), "touch /var/tmp/outside; echo tmp: $(ls -A /tmp)\n"+sandboxedAgent)
+	u.decided(t, out, code, `(?m)^around 403$`, `cannot touch '/var/tmp/outside': Read-only file system`, `(?m)^tmp: \S*$`)
+	if out, code = u.runs(t, "robotsgate run --confine -- bwrap --ro-bind / / ./agent", "echo begun"); code == 0 || strings.Contains(out, "begun") {
+		t.Errorf("bubblewrap started inside --confine: status %d\n%s", code, out)
+	}
+}
+
+// TestFirejail runs a command in firejail whose only way out is the gate's socket, as docs/sandboxes.md says.
+func TestFirejail(t *testing.T) {
+	gatetest.Long(t)
+	t.Parallel()
+	mustHave(t, "firejail", "firejail")
+	mustHave(t, "socat", "socat")
+	u := asSelf(t)
+	script := u.block(t, "shell", "firejail ")
+	if os.Getuid() == 0 { // root's profile hides the folder of the tests
+		script = strings.Replace(script, "--quiet", "--quiet --noprofile", 1)
+	}
+	gatetest.Write(t, filepath.Join(u.dir, "gated.sh"), script)
+	line := u.block(t, "sh", "gated.sh")
+	out, code := u.runs(t, line, sandboxedAgent)
+	u.decided(t, out, code, `(?m)^around curl: \(\d+\) .*000$`)
+	for _, around := range []string{"robotsgate run --confine -- firejail --noprofile ./agent", "firejail --noprofile robotsgate run --confine -- ./agent"} {
+		out, _ := u.runs(t, around, "echo begun")
+		inside := strings.HasPrefix(around, "robotsgate")
+		if strings.Contains(out, "begun") != inside || inside && !strings.Contains(out, "without any additional sandboxing features") {
+			t.Errorf("%s\n%s", around, out)
+		}
 	}
 }

@@ -28,6 +28,8 @@ var lineTests = []struct{ pattern, test string }{
 	{`^robotsgate keys `, "TestReadmeSigning"},
 	{`USER:PASSWORD@|own-ca\.pem|^robotsgate run -- sh -c 'chromium `, "TestBrowserLogins"},
 	{`^robotsgate run -- srt `, "TestSandboxRuntime"},
+	{`^mkdir -p ~/.local/share/robotsgate$|^(bwrap|  --bind) `, "TestBubblewrap"},
+	{`gated\.sh`, "TestFirejail"},
 	{`^robotsgate run --confine `, "TestScripts"},
 	{`^robotsgate ca > ca\.pem$`, "TestAgents"},
 	{`\bcertutil |user_pref|^(chromium|firefox) `, "TestBrowsers"},
