@@ -182,3 +182,25 @@ func TestFirejail(t *testing.T) {
 		}
 	}
 }
+
+// TestCrawlee runs docs/sandboxes.md's program for Crawlee: it gets the page and the refusal, over https, only if Node
+// trusts the CA.
+func TestCrawlee(t *testing.T) {
+	gatetest.Long(t)
+	t.Parallel()
+	mustHaveModule(t, "@crawlee/cheerio")
+	u := asSelf(t)
+	if err := os.Symlink(abs(t, "testdata/clients/node_modules"), filepath.Join(u.dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(abs(t, node()), filepath.Join(u.dir, "bin", "node")); err != nil {
+		t.Fatal(err)
+	}
+	program := strings.Replace(u.block(t, "js", "ProxyConfiguration"), "shop.invalid/\"", "shop.invalid/page.html\"", 1)
+	gatetest.Write(t, filepath.Join(u.dir, "crawl.mjs"), program)
+	line := u.block(t, "sh", "crawl.mjs")
+	out, _ := u.runs(t, line, "")
+	expect(t, out, `(?m)^200 https://shop\.invalid/page\.html `, `(?m)^403 https://shop\.invalid/private/ 403 Refused by robots rules$`, `2 requests, 1 denied`)
+	out, _ = u.runs(t, strings.Replace(line, "-- ", "-- env -u NODE_EXTRA_CA_CERTS ", 1), "")
+	expect(t, out, `: 0 requests, 0 denied`)
+}

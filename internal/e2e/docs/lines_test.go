@@ -30,6 +30,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^robotsgate run -- srt `, "TestSandboxRuntime"},
 	{`^mkdir -p ~/.local/share/robotsgate$|^(bwrap|  --bind) `, "TestBubblewrap"},
 	{`gated\.sh`, "TestFirejail"},
+	{`crawl\.mjs$`, "TestCrawlee"},
 	{`^robotsgate run --confine `, "TestScripts"},
 	{`^robotsgate ca > ca\.pem$`, "TestAgents"},
 	{`\bcertutil |user_pref|^(chromium|firefox) `, "TestBrowsers"},
