@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -203,4 +204,29 @@ func TestCrawlee(t *testing.T) {
 	expect(t, out, `(?m)^200 https://shop\.invalid/page\.html `, `(?m)^403 https://shop\.invalid/private/ 403 Refused by robots rules$`, `2 requests, 1 denied`)
 	out, _ = u.runs(t, strings.Replace(line, "-- ", "-- env -u NODE_EXTRA_CA_CERTS ", 1), "")
 	expect(t, out, `: 0 requests, 0 denied`)
+}
+
+// TestLoaders runs the HTTP clients of LangChain's loaders, as docs/sandboxes.md says: requests, and aiohttp with and
+// without trust_env.
+func TestLoaders(t *testing.T) {
+	gatetest.Long(t)
+	t.Parallel()
+	if out, err := exec.Command("/usr/bin/python3", "-c", "import aiohttp, requests").CombinedOutput(); err != nil {
+		gatetest.Missing(t, "aiohttp or requests is not installed: %s\nDebian's packages python3-aiohttp and python3-requests have them", out)
+	}
+	u := asSelf(t)
+	gatetest.Write(t, filepath.Join(u.dir, "load.py"), `
+import asyncio, aiohttp, requests
+private = "https://shop.invalid/private/"
+print("requests", requests.get(private).status_code)
+async def get(trust):
+    async with aiohttp.ClientSession(trust_env=trust) as session:
+        try:
+            async with session.get(private) as response: print("aiohttp", trust, response.status)
+        except aiohttp.ClientConnectorError: print("aiohttp", trust, "goes around")
+asyncio.run(get(True))
+asyncio.run(get(False))
+`)
+	out, _ := u.runs(t, strings.Replace(u.block(t, "sh", "load.py"), "python3", "/usr/bin/python3", 1), "")
+	expect(t, out, `(?m)^requests 403\naiohttp True 403\naiohttp False goes around$`)
 }

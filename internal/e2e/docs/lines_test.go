@@ -31,6 +31,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^mkdir -p ~/.local/share/robotsgate$|^(bwrap|  --bind) `, "TestBubblewrap"},
 	{`gated\.sh`, "TestFirejail"},
 	{`crawl\.mjs$`, "TestCrawlee"},
+	{`load\.py$`, "TestLoaders"},
 	{`^robotsgate run --confine `, "TestScripts"},
 	{`^robotsgate ca > ca\.pem$`, "TestAgents"},
 	{`\bcertutil |user_pref|^(chromium|firefox) `, "TestBrowsers"},
