@@ -91,6 +91,7 @@ func TestPackages(t *testing.T) {
 	t.Run("archives", func(t *testing.T) { testArchives(t, old) })
 	t.Run("architectures", func(t *testing.T) { testArchitectures(t, old) })
 	upgrade := build(t, source, "0.2.0", "-platform", "linux/"+runtime.GOARCH)
+	t.Run("image", func(t *testing.T) { testImage(t, old, upgrade) })
 	root := waitForRoot()
 	t.Run("deb", func(t *testing.T) { testDeb(t, root, old, upgrade) })
 	t.Run("rpm", func(t *testing.T) { testRPM(t, root, old, upgrade) })

@@ -38,6 +38,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^(cp -r deploy/fleet |mkdir secrets|mv made/|\(umask 077; |head -c |sed "s/>PASSWORD/)`, "TestFleetCommands"},
 	{`^sudo chown `, "needs root, and the image's user"},
 	{`^docker (compose|build) `, "needs Docker; TestCompose and TestImage check the files"},
+	{`^(skopeo|podman|docker load) `, "needs a registry, Podman or Docker; TestPackages of tools/package reads the archive"},
 	{`^(  )?kubectl |^  --dry-run`, "needs a cluster; TestKubernetes checks the file"},
 	{`^go run -C tools/package |^(apt-get|dnf) install |^useradd `, ".ci/run does, in a root of its own"},
 	{`^(install|systemctl) `, "needs systemd; TestService checks the unit and what it runs"},
