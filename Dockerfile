@@ -2,6 +2,8 @@
 #
 # Every client that can reach the port may use the gate. Publish the port to this machine
 # only, as above, or let only containers on the same network connect.
+#
+# tools/package reads the last stage too, and makes the same image without a shell and without Docker.
 
 FROM golang:1.26 AS build
 WORKDIR /src
@@ -19,11 +21,14 @@ RUN apk add --no-cache ca-certificates
 # certificates that deploy/compose.yaml gives to clients.
 RUN addgroup -S -g 10001 robotsgate \
  && adduser -S -D -H -u 10001 -G robotsgate -h /data robotsgate \
- && install -d -o 10001 -g 10001 -m 0700 /data \
  && install -d -o 10001 -g 10001 -m 0755 /trust \
- && install -d /etc/robotsgate \
- && printf 'listen: 0.0.0.0:9309\ndata_dir: /data\n' > /etc/robotsgate/config.yaml
+ && install -d -o 10001 -g 10001 -m 0700 /data
+# Mount another configuration at the same path.
+COPY deploy/image/config.yaml /etc/robotsgate/config.yaml
 COPY --from=build /robotsgate /usr/local/bin/robotsgate
+LABEL org.opencontainers.image.title=robotsgate
+LABEL org.opencontainers.image.description="a forward HTTP proxy that enforces robots.txt (RFC 9309)"
+LABEL org.opencontainers.image.licenses=Apache-2.0
 USER 10001:10001
 # The CA and the snapshots: without the volume clients must trust a new CA, and evidence is lost.
 VOLUME /data
@@ -33,6 +38,5 @@ EXPOSE 9309 9310
 # -Y off: without a proxy of the environment.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s --retries=3 \
   CMD ["wget", "-q", "-Y", "off", "-O", "/dev/null", "http://127.0.0.1:9310/healthz"]
-# Mount another configuration at the same path.
 ENTRYPOINT ["/usr/local/bin/robotsgate"]
 CMD ["serve", "-c", "/etc/robotsgate/config.yaml"]

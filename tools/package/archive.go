@@ -64,16 +64,21 @@ func files(stage string, add func(name string, mode fs.FileMode, content []byte)
 
 func writeTar(w io.Writer, stage, folder string, modified time.Time) error {
 	z := gzip.NewWriter(w)
-	t := tar.NewWriter(z)
-	err := files(stage, func(name string, mode fs.FileMode, content []byte) error {
-		header := &tar.Header{Name: folder + "/" + name, Mode: int64(mode), Size: int64(len(content)), ModTime: modified, Format: tar.FormatPAX}
+	return errors.Join(tarFiles(z, stage, folder+"/", modified), z.Close())
+}
+
+// tarFiles writes the files of a directory as a tar file. Their names begin with prefix.
+func tarFiles(w io.Writer, dir, prefix string, modified time.Time) error {
+	t := tar.NewWriter(w)
+	err := files(dir, func(name string, mode fs.FileMode, content []byte) error {
+		header := &tar.Header{Name: prefix + name, Mode: int64(mode), Size: int64(len(content)), ModTime: modified, Format: tar.FormatPAX}
 		if err := t.WriteHeader(header); err != nil {
 			return err
 		}
 		_, err := t.Write(content)
 		return err
 	})
-	return errors.Join(err, t.Close(), z.Close())
+	return errors.Join(err, t.Close())
 }
 
 func writeZip(w io.Writer, stage, folder string, modified time.Time) error {

@@ -212,10 +212,15 @@ func startUnit(t *testing.T, root string) *gate {
 		}
 		return uint32(n)
 	}
-	start := strings.Fields(setting("ExecStart"))
-	cmd := exec.CommandContext(t.Context(), start[0], start[1:]...)
+	return start(t, root, strings.Fields(setting("ExecStart")), id("-u"), id("-g"))
+}
+
+// start starts a command in root as a user and a group.
+func start(t *testing.T, root string, args []string, uid, gid uint32) *gate {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: id("-u"), Gid: id("-g")}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: uid, Gid: gid}}
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package builds robotsgate for every platform: archives, .deb and .rpm, and their checksums.
+// Package builds robotsgate for every platform: archives, .deb and .rpm, the image as an OCI archive, and their checksums.
 //
 //	go run -C tools/package .                     into dist/
 //	go run -C tools/package . -o /tmp/packages    into another directory
@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // A platform is an operating system and an architecture, as Go names them.
@@ -41,6 +43,7 @@ type release struct {
 	version string
 	commit  string
 	time    time.Time // of the commit; every file in archives and packages has it
+	images  []v1.Image
 }
 
 func main() {
@@ -103,6 +106,13 @@ func (r *release) build(targets []platform) error {
 		}
 		files = append(files, made...)
 	}
+	if len(r.images) > 0 {
+		name, err := r.writeImages()
+		if err != nil {
+			return fmt.Errorf("image: %w", err)
+		}
+		files = append(files, name)
+	}
 	if err := r.writeSums(files); err != nil {
 		return err
 	}
@@ -121,5 +131,10 @@ func (r *release) buildPlatform(p platform) (files []string, err error) {
 		return []string{archive}, err
 	}
 	packages, err := r.packages(p)
+	if err != nil {
+		return nil, err
+	}
+	image, err := r.image(p)
+	r.images = append(r.images, image)
 	return append(packages, archive), err
 }

@@ -91,6 +91,7 @@ func TestPackages(t *testing.T) {
 	t.Run("archives", func(t *testing.T) { testArchives(t, old) })
 	t.Run("architectures", func(t *testing.T) { testArchitectures(t, old) })
 	upgrade := build(t, source, "0.2.0", "-platform", "linux/"+runtime.GOARCH)
+	t.Run("image", func(t *testing.T) { testImage(t, old, upgrade) })
 	root := waitForRoot()
 	t.Run("deb", func(t *testing.T) { testDeb(t, root, old, upgrade) })
 	t.Run("rpm", func(t *testing.T) { testRPM(t, root, old, upgrade) })
@@ -138,7 +139,7 @@ func testArchives(t *testing.T, built map[string][]byte) {
 			output(t, "tar", "-xzf", filepath.Join(dir, name), "-C", folder)
 		}
 		folder = filepath.Join(folder, strings.TrimSuffix(strings.TrimSuffix(name, ".zip"), ".tar.gz"))
-		for _, file := range []string{"LICENSE", "LICENSES-OF-MODULES.txt", "README.md", "config.yaml", "robotsgate.1", "completion/_robotsgate", "docs/deploy.md"} {
+		for _, file := range []string{"LICENSE", "LICENSES-OF-MODULES.txt", "README.md", "config.yaml", "robotsgate.1", "completion/_robotsgate", "docs/deploy.md", "deploy/helm/templates/gate.yaml", "deploy/helm/files/alerts.yaml"} {
 			if info, err := os.Stat(filepath.Join(folder, file)); err != nil || info.Size() == 0 {
 				t.Errorf("%s: %s: %v", name, file, err)
 			}

@@ -17,8 +17,8 @@ import (
 // Files for packages only are in this directory of the stage directory. Archives have all others.
 const packaging = "packaging"
 
-// copied lists the files of the source that archives and packages contain.
-var copied = []string{"LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "config.yaml", "docs/*.md", "deploy/*.*", "deploy/*/*"}
+// copied lists the files of the source that archives and packages contain. Directories that match are left out.
+var copied = []string{"LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "config.yaml", "docs/*.md", "deploy/*.*", "deploy/*/*", "deploy/helm/*/*"}
 
 // stageFiles writes everything but the binaries into the stage directory.
 func (r *release) stageFiles() error {
@@ -42,7 +42,11 @@ func (r *release) copy(from, pattern, to string) error {
 		return fmt.Errorf("%s has no %s: the source is not complete", from, pattern)
 	}
 	for _, name := range names {
-		content, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(name)))
+		file := filepath.Join(from, filepath.FromSlash(name))
+		if info, err := os.Stat(file); err == nil && info.IsDir() {
+			continue
+		}
+		content, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}

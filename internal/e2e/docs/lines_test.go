@@ -45,6 +45,8 @@ var lineTests = []struct{ pattern, test string }{
 	{`^docker (compose|build) `, "needs Docker; TestCompose and TestImage check the files"},
 	{`^podman compose `, "needs Podman; TestCompose checks the file"},
 	{`^sbx |^robotsgate ca > robotsgate\.crt$`, "needs Docker Sandboxes, which need an account and virtual machines"},
+	{`^(skopeo|podman|docker load) `, "needs a registry, Podman or Docker; TestPackages of tools/package reads the archive"},
+	{`^helm |^  --set `, "needs a cluster; TestHelm renders the chart with helm"},
 	{`^(  )?kubectl |^  --dry-run`, "needs a cluster; TestKubernetes checks the file"},
 	{`^go run -C tools/package |^(apt-get|dnf) install |^useradd `, ".ci/run does, in a root of its own"},
 	{`^(install|systemctl) `, "needs systemd; TestService checks the unit and what it runs"},
