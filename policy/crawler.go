@@ -89,6 +89,25 @@ func (c Crawlers) Invites(client Client) bool {
 	return slices.ContainsFunc(c.Known, func(k *Crawler) bool { return k.Login.Required() && k.mayBe(client) })
 }
 
+// Candidates returns the crawlers that a client may be, whatever its User-Agent. Default is one of them unless
+// another certainly matches, or clients that match none are refused.
+func (c Crawlers) Candidates(client Client) (all []*Crawler) {
+	client.Addr, client.AnyAgent = client.Addr.Unmap(), true
+	for _, k := range c.Known {
+		if !k.mayBe(client) || k.Login.Required() && (client.Proves == nil || !client.Proves(&k.Login)) {
+			continue
+		}
+		all = append(all, k)
+		if len(k.UserAgents) == 0 {
+			return all
+		}
+	}
+	if !c.RefuseUnknown {
+		all = append(all, c.Default)
+	}
+	return all
+}
+
 // NeedLogin reports whether no client is served without a login.
 func (c Crawlers) NeedLogin() bool {
 	return c.RefuseUnknown && !slices.ContainsFunc(c.Known, func(k *Crawler) bool { return !k.Login.Required() })

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/robotstxt"
 )
@@ -115,12 +117,39 @@ func Overridden(overrides []Override, readings Readings, r Request, now time.Tim
 	return d, false
 }
 
+// DeniesHost returns the decision of the override that denies a crawler all of a host, whatever the path, the method
+// and the User-Agent. ok is false if there is none, or if it is reported only. The host of a connection to an address
+// may have another name: it is denied only if no override before lifts anything for the crawler.
+func (e *Engine) DeniesHost(t canonical.Target, k *Crawler) (d Decision, ok bool) {
+	now, host := time.Now(), t.Hostname()
+	_, err := netip.ParseAddr(host)
+	isAddress := err == nil
+	for i := range e.config.Overrides {
+		o := &e.config.Overrides[i]
+		switch {
+		case o.lifts() && (o.concerns(host, k, now) || isAddress && o.binds(k, now)):
+			return Decision{}, false
+		case !o.lifts() && o.concerns(host, k, now) && o.coversHost():
+			return Decision{Crawler: k, Enforced: k.Mode != Report, Asked: now, Reason: ByOverride, Note: o.Reason}, k.Mode != Report
+		}
+	}
+	return Decision{}, false
+}
+
+// coversHost reports whether the override is for all paths and methods.
+func (o *Override) coversHost() bool {
+	return len(o.Methods) == 0 && (len(o.Paths) == 0 || o.allOf(&pathReadings{path: "/"}) && o.allOf(&pathReadings{path: anyPath}))
+}
+
 // concerns reports whether the override is for a host and a crawler. It checks the expiry for
 // every request, so that it takes effect without a reload.
 func (o *Override) concerns(host string, k *Crawler, now time.Time) bool {
-	return !o.Expired(now) &&
-		(len(o.Crawlers) == 0 || slices.Contains(o.Crawlers, k.Name)) &&
-		slices.ContainsFunc(o.Hosts, func(g glob.Glob) bool { return g.Match(host) })
+	return o.binds(k, now) && slices.ContainsFunc(o.Hosts, func(g glob.Glob) bool { return g.Match(host) })
+}
+
+// binds reports whether the override is for a crawler, at any host.
+func (o *Override) binds(k *Crawler, now time.Time) bool {
+	return !o.Expired(now) && (len(o.Crawlers) == 0 || slices.Contains(o.Crawlers, k.Name))
 }
 
 // A coverage says how much of what a request may mean to servers is in an override's paths and

@@ -89,8 +89,8 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 	p.silent.Add(conn)
 	defer p.silent.Remove(conn)
 	t := newTunnel(o.target)
-	t.client, t.login, t.port = under, o.login, o.port
-	t.TLSClient = client.TLSClient{Kind: o.kind, Target: t.authority, Redirected: o.redirected != nil}
+	t.client, t.login, t.port, t.socks = under, o.login, o.port, o.inbound.conn.socks
+	t.TLSClient = client.TLSClient{Kind: o.kind, Target: t.authority, Redirected: o.inbound.conn.redirected}
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	first, err := rd.Peek(1)
 	if err != nil {

@@ -38,7 +38,7 @@ type inbound struct {
 	client   netip.Addr
 	login    *auth.Login // nil: none
 	method   string
-	header   http.Header // nil: of a redirected connection, which has sent no CONNECT
+	header   http.Header // nil: of a redirected connection or one of SOCKS, which has sent no CONNECT
 
 	protoMajor, protoMinor int
 	hasBody                bool
@@ -46,7 +46,7 @@ type inbound struct {
 	target     canonical.Target
 	url        string // for the answer and the record
 	origin     string // the beginning of url; empty if that could not be parsed
-	tunnel     bool   // it came through a CONNECT tunnel, or is one
+	tunnel     bool   // it came through a tunnel of CONNECT or SOCKS, or is one
 	closeAfter bool   // close the connection after the answer; HTTP/1 only
 }
 
@@ -70,8 +70,8 @@ func newInbound(s *Settings, r *http.Request) inbound {
 }
 
 // newTunnelInbound returns what is known of a tunnel for which the client has sent no CONNECT.
-func newTunnelInbound(s *Settings, c *connection) inbound {
-	in := inbound{id: newID(), start: time.Now(), settings: s, conn: c, method: http.MethodConnect, protoMajor: 1, protoMinor: 1}
+func newTunnelInbound(s *Settings, c *connection, login *auth.Login) inbound {
+	in := inbound{id: newID(), start: time.Now(), settings: s, conn: c, login: login, method: http.MethodConnect, protoMajor: 1, protoMinor: 1}
 	in.client = client.AddrOf(c.client)
 	return in
 }
@@ -108,22 +108,22 @@ func (in *inbound) http1() bool { return in.protoMajor == 1 }
 func (in *inbound) http10() bool { return in.protoMajor == 1 && in.protoMinor == 0 }
 
 // An opening is a tunnel that a client asks for: with a CONNECT, or with a connection in TLS that was
-// redirected to the gate.
+// redirected to the gate or follows a SOCKS request.
 type opening struct {
 	inbound // without target
 	target  canonical.Target
 	ctx     context.Context // ends when the client disconnects
 	kind    *client.Kind
 
-	writer     http.ResponseWriter // of the CONNECT; nil: there was none
-	redirected net.Conn            // the connection, if there was no CONNECT
-	port       string              // to which it was redirected, for the tunnel
+	writer http.ResponseWriter // of the CONNECT; nil: there was none
+	begun  net.Conn            // the connection in TLS, if there was no CONNECT
+	port   string              // that the client of begun has chosen, for the tunnel
 }
 
 // whole returns what the tunnel leads to as a whole. Some clients open a tunnel for http as well; the origin in it
 // is another.
 func (o *opening) whole() canonical.Target {
-	if address := o.target.Address(); strings.HasSuffix(address, ":80") && o.redirected == nil {
+	if address := o.target.Address(); strings.HasSuffix(address, ":80") && o.begun == nil {
 		target, _ := canonical.ParseTarget("http", address, "/") // read once already
 		return target
 	}
@@ -134,9 +134,9 @@ func (o *opening) whole() canonical.Target {
 // the client has sent after the CONNECT. The deadline of the answer stays set until the caller
 // sets another. w is the writer of o, or one around it.
 func (o *opening) accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Reader, error) {
-	if o.redirected != nil {
-		_ = o.redirected.SetDeadline(time.Now().Add(timeout))
-		return o.redirected, bufio.NewReaderSize(o.redirected, 16), nil
+	if o.begun != nil {
+		_ = o.begun.SetDeadline(time.Now().Add(timeout))
+		return o.begun, bufio.NewReaderSize(o.begun, 16), nil
 	}
 	conn, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {

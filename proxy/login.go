@@ -113,6 +113,14 @@ func (i *identification) unknown(invited bool) *answer {
 		p.detail += " Its connection was redirected to the gate, so no login can come with it. Give the client the gate's address as its proxy, with a login; or let the operator identify it by its address."
 		return p
 	}
+	if i.conn.socks {
+		if i.login == nil {
+			p.detail += " A login has to come with the SOCKS request: put it into the proxy's URL, as socks5h://USER:PASSWORD@HOST:PORT."
+		} else {
+			p.detail += " The login that came with the SOCKS request does not belong to a crawler that matches."
+		}
+		return p
+	}
 	cause, detail := "wrong login", " The login that came with %s does not belong to a crawler that matches."
 	switch {
 	case i.login.Empty():

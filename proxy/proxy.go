@@ -102,6 +102,7 @@ type Proxy struct {
 	silent     client.OpenConns // tunnels in which the client has sent nothing yet
 	conns      client.ConnLimits
 	redirected client.Redirected
+	socks      client.Socks
 	address    atomic.Value // a string: where Serve listens
 	hints      client.TrustHints
 	memory     memory.Budget // of requests in progress

@@ -43,7 +43,8 @@ type Record struct {
 	Why       string  // it was refused; may have text from the network
 	Status    int
 	Bytes     int64  // of the response's body that were sent to the client
-	Tunnel    bool   // the request came through a CONNECT tunnel, or is one
+	Tunnel    bool   // the request came through a tunnel of CONNECT or SOCKS, or is one
+	Socks     bool   // it came by SOCKS
 	Config    string // SHA-256 of the configuration that was in force
 	Duration  time.Duration
 	Paced     Paced         // how the pace concerned it; the zero value: not at all
@@ -92,7 +93,7 @@ type results struct {
 // record puts the record of a request together. Every Record is made here.
 func record(in *inbound, x *results, out *response.Recorder) *Record {
 	r := &Record{
-		ID: in.id, Start: in.start, Client: in.client, Method: in.method, URL: in.url, Origin: in.origin, Tunnel: in.tunnel, Config: in.settings.Config,
+		ID: in.id, Start: in.start, Client: in.client, Method: in.method, URL: in.url, Origin: in.origin, Tunnel: in.tunnel, Socks: in.conn.socks, Config: in.settings.Config,
 		Decision: x.Decision, Paced: x.Paced,
 		Tags: x.Tags, Remembered: x.Remembered, Stated: x.Stated, Statement: x.Statement, Head: x.Head,
 		UserAgent: x.userAgent, Signed: x.signed.key, Signing: x.signed.took, Error: x.failed,

@@ -76,7 +76,7 @@ func New(o Options) (*Proxy, error) {
 		if t.disconnect != nil {
 			ctx = t.disconnect.ConnContext(ctx)
 		}
-		return context.WithValue(ctx, connectionKey{}, &connection{t.client, t, t.port != ""})
+		return context.WithValue(ctx, connectionKey{}, &connection{t.client, t, t.port != "" && !t.socks, t.socks})
 	}
 	return p, nil
 }
@@ -154,6 +154,7 @@ func (p *Proxy) Serve(l net.Listener) error {
 	p.address.Store(l.Addr().String())
 	accepted := p.listener(l)
 	accepted.TLS = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: p.certificate} // for clients that speak TLS to the gate itself
+	accepted.Socks = p.takeSocks
 	err := p.outer.Serve(accepted)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

@@ -30,7 +30,7 @@ func tunnelTarget(r *http.Request, t *tunnel) (canonical.Target, *answer) {
 		scheme = "https"
 	}
 	if t.port != "" {
-		return redirectedTarget(r, t, scheme)
+		return begunTarget(r, t, scheme)
 	}
 	var target canonical.Target
 	var err error
@@ -62,16 +62,19 @@ func otherHost(r *http.Request) bool {
 	return slices.ContainsFunc(r.Header["Host"], func(host string) bool { return host != r.Host })
 }
 
-// redirectedTarget returns the target of a request of a redirected connection, or the answer to it. The server name, if
-// there is one, Host and the port that the client has connected to must name one origin.
-func redirectedTarget(r *http.Request, t *tunnel, scheme string) (canonical.Target, *answer) {
+// begunTarget returns the target of a request of a connection without CONNECT, or the answer to it. The server name, if
+// there is one, the name in a SOCKS request, Host and the port that the client has chosen must name one origin.
+func begunTarget(r *http.Request, t *tunnel, scheme string) (canonical.Target, *answer) {
 	if !strings.HasPrefix(r.RequestURI, "/") {
-		return canonical.Target{}, checkRequest(r, errors.New("the request is one for a proxy, and its connection was redirected to the gate; "+
-			"give the client the gate's own address as its proxy, or none"))
+		how := "was redirected to the gate; give the client the gate's own address as its proxy, or none"
+		if t.socks {
+			how = "came by SOCKS; give the client one proxy, not two"
+		}
+		return canonical.Target{}, checkRequest(r, errors.New("the request is one for a proxy, and its connection "+how))
 	}
 	host := r.Host
 	if t.authority != "" && !r.ProtoAtLeast(1, 1) {
-		host = cmp.Or(host, t.authority) // HTTP/1.0 need not send Host, and TLS has named it
+		host = cmp.Or(host, t.authority) // HTTP/1.0 need not send Host, and TLS or SOCKS has named it
 	}
 	if host == "" {
 		return canonical.Target{}, checkRequest(r, errors.New("it has no Host, so it does not say which origin it is for"))
@@ -87,6 +90,8 @@ func redirectedTarget(r *http.Request, t *tunnel, scheme string) (canonical.Targ
 		return target, misdirected("The client has connected to port " + t.port + ", and Host names another one.")
 	case r.TLS != nil && (target.Origin() != t.secure || !t.names(r.TLS.ServerName)), otherHost(r):
 		return target, misdirected("The TLS server name, Host and :authority do not name the same host.")
+	case t.named && target.Hostname() != t.host:
+		return target, misdirected("The SOCKS request and Host do not name the same host.")
 	}
 	return target, nil
 }

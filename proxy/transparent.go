@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -12,12 +13,13 @@ import (
 	"time"
 
 	"robotsgate/policy/canonical"
+	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/netconn"
 )
 
-// A RedirectRefusal is why a redirected connection is closed before any request.
-type RedirectRefusal = client.RedirectRefusal
+// A ConnRefusal is why a redirected connection, or one of SOCKS, is closed before any request.
+type ConnRefusal = client.ConnRefusal
 
 // The reasons.
 const (
@@ -31,11 +33,11 @@ const (
 	Incomplete    = client.Incomplete
 )
 
-// Redirections are counts of connections that were redirected to the gate.
-type Redirections = client.Redirections
+// ConnCounts are counts of connections that were redirected to the gate, or of SOCKS.
+type ConnCounts = client.ConnCounts
 
 // Redirections counts the connections that [Proxy.ServeTransparent] has accepted.
-func (p *Proxy) Redirections() Redirections { return p.redirected.Counts() }
+func (p *Proxy) Redirections() ConnCounts { return p.redirected.Counts() }
 
 // ServeTransparent accepts connections from l that the network has redirected to the gate, and serves them until Shutdown,
 // when it returns nil. It returns an error of Accept that is not temporary. The LocalAddr of an accepted connection is the
@@ -73,33 +75,57 @@ func (p *Proxy) ServeTransparent(l net.Listener) error {
 func (p *Proxy) serveRedirected(c *client.Conn) {
 	p.silent.Add(c)
 	defer p.silent.Remove(c)
-	defer func() {
-		if cause := recover(); cause != nil {
-			c.Close()
-			if !isAbort(cause) {
-				p.Log.Error("panic while serving a connection; please report it", "panic", cause, "stack", string(debug.Stack()))
-			}
-		}
-	}()
-	port, ok := originalPort(c)
-	if !ok {
+	defer p.recoverConn(c)
+	b := &beginning{connection: &connection{client: c, redirected: true}, conn: c, counter: &p.redirected}
+	var ok bool
+	if b.port, ok = originalPort(c); !ok {
 		p.redirected.Refuse(c, NotRedirected, p.Log)
 		return
 	}
 	_ = c.SetDeadline(time.Now().Add(p.Limits.HeaderTimeout))
-	rd := bufio.NewReaderSize(c, client.MaxFirstLine)
+	p.serveBeginning(b, bufio.NewReaderSize(c, client.MaxFirstLine))
+}
+
+// recoverConn is deferred: a panic costs the connection, but not the process.
+func (p *Proxy) recoverConn(c *client.Conn) {
+	if cause := recover(); cause != nil {
+		c.Close()
+		if !isAbort(cause) {
+			p.Log.Error("panic while serving a connection; please report it", "panic", cause, "stack", string(debug.Stack()))
+		}
+	}
+}
+
+// A beginning is what is known of a connection before its first byte in TLS or HTTP: one that the network has redirected
+// to the gate, or one after a request of SOCKS.
+type beginning struct {
+	*connection
+	conn    net.Conn // to read from, if its reader is used up
+	port    string   // that the client has connected to, or has asked for
+	asked   *tunnel  // to where the client has asked for, by SOCKS; nil: it has asked for nothing
+	byName  bool     // asked names a host, not an address
+	login   *auth.Login
+	counter interface {
+		Serve()
+		Refuse(c *client.Conn, reason ConnRefusal, log *slog.Logger)
+	}
+}
+
+// serveBeginning serves a connection that carries TLS or HTTP. The caller has set a deadline.
+func (p *Proxy) serveBeginning(b *beginning, rd *bufio.Reader) {
+	c := b.client
 	first, err := rd.Peek(1)
 	switch {
-	case p.Descriptors.d.Dialled(c.RemoteAddr(), c.LocalAddr()): // by now that is known: the dialler has sent something
+	case b.redirected && p.Descriptors.d.Dialled(c.RemoteAddr(), c.LocalAddr()): // by now that is known: the dialler has sent something
 		p.redirected.Refuse(c, IsOwn, p.Log)
 	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
 		c.Close() // it has sent nothing: a probe of the port, say
 	case err != nil:
-		p.redirected.Refuse(c, Incomplete, p.Log)
+		b.counter.Refuse(c, Incomplete, p.Log)
 	case client.IsTLS(first[0]):
-		p.redirectedTLS(c, netconn.Buffered(c, rd), port)
+		p.beginTLS(b, netconn.Buffered(b.conn, rd))
 	default:
-		p.redirectedClear(c, rd, port)
+		p.beginClear(b, rd)
 	}
 }
 
@@ -114,34 +140,32 @@ func originalPort(c *client.Conn) (port string, ok bool) {
 	return strconv.Itoa(int(a.Port())), err == nil && a.Port() != 0
 }
 
-// redirectedTLS opens a tunnel to the server name of a connection that begins with TLS.
-func (p *Proxy) redirectedTLS(c *client.Conn, conn net.Conn, port string) {
+// beginTLS opens a tunnel to the server name of a connection that begins with TLS, or to where the client has asked for.
+func (p *Proxy) beginTLS(b *beginning, conn net.Conn) {
+	c := b.client
 	hello, err := client.ReadHello(conn, c.Memory)
 	switch {
 	case errors.Is(err, client.ErrNotHello), errors.Is(err, client.ErrLongHello):
-		p.redirected.Refuse(c, BadHello, p.Log)
+		b.counter.Refuse(c, BadHello, p.Log)
 		return
 	case err != nil:
-		p.redirected.Refuse(c, Incomplete, p.Log)
+		b.counter.Refuse(c, Incomplete, p.Log)
 		return
 	}
 	defer hello.Release()
-	if hello.ServerName == "" {
-		p.redirected.Refuse(c, NoName, p.Log)
+	s := p.settings.Load()
+	target, refused := b.tlsTarget(hello.ServerName, s.Passthrough)
+	if refused != "" {
+		b.counter.Refuse(c, refused, p.Log)
 		return
 	}
-	target, err := canonical.ParseTarget("https", hello.ServerName+":"+port, "/")
-	if _, aerr := netip.ParseAddr(target.Hostname()); err != nil || aerr == nil { // an address is no server name (RFC 6066, 3)
-		p.redirected.Refuse(c, BadName, p.Log)
-		return
-	}
-	p.redirected.Serve()
+	b.counter.Serve()
 	p.open.Add(c) // Shutdown waits for the decision
 	defer p.open.Remove(c)
 	p.silent.Remove(c) // intercept adds it again
 	o := &opening{
-		inbound: newTunnelInbound(p.settings.Load(), &connection{client: c, redirected: true}), target: target, ctx: c.Disconnect.ConnContext(context.Background()),
-		kind: client.KindOf(nil), redirected: netconn.NewPrefixed(c, hello.Read), port: port,
+		inbound: newTunnelInbound(s, b.connection, b.login), target: target, ctx: c.Disconnect.ConnContext(context.Background()),
+		kind: client.KindOf(nil), begun: netconn.NewPrefixed(conn, hello.Read), port: b.port,
 	}
 	if !p.openTunnel(o) {
 		client.SendAlert(c, client.AlertAccessDenied)
@@ -149,14 +173,43 @@ func (p *Proxy) redirectedTLS(c *client.Conn, conn net.Conn, port string) {
 	}
 }
 
-// redirectedClear passes a connection to the inner server. Each of its requests names its host.
-func (p *Proxy) redirectedClear(c *client.Conn, rd *bufio.Reader, port string) {
+// tlsTarget returns what a connection in TLS leads to, by its server name, or why it is refused.
+func (b *beginning) tlsTarget(server string, passthrough func(host string) bool) (canonical.Target, ConnRefusal) {
+	switch {
+	case server == "" && b.asked == nil:
+		return canonical.Target{}, NoName
+	case b.asked != nil && (b.byName || server == ""):
+		// A request inside is refused if the names disagree. Inside a passthrough tunnel there is none to be seen.
+		if !b.asked.names(server) && passthrough(b.asked.host) {
+			return canonical.Target{}, BadName
+		}
+		target, _ := canonical.ParseTarget("https", b.asked.authority, "/") // read once already
+		return target, ""
+	}
+	target, err := canonical.ParseTarget("https", server+":"+b.port, "/")
+	if _, aerr := netip.ParseAddr(target.Hostname()); err != nil || aerr == nil { // an address is no server name (RFC 6066, 3)
+		return target, BadName
+	}
+	return target, ""
+}
+
+// beginClear passes a connection to the inner server. Each of its requests names its host.
+func (p *Proxy) beginClear(b *beginning, rd *bufio.Reader) {
+	c := b.client
 	if refused := client.ReadFirstLine(rd); refused != "" {
-		p.redirected.Refuse(c, refused, p.Log)
+		b.counter.Refuse(c, refused, p.Log)
 		return
 	}
-	p.redirected.Serve()
+	b.counter.Serve()
+	if b.socks {
+		p.conns.MarkTunnel(c)
+	}
 	_ = c.SetDeadline(time.Time{})
 	p.silent.Remove(c) // its first request may be there before we have returned
-	p.tunnels.Deliver(&tunnel{Conn: netconn.Buffered(c, rd), port: port, client: c, disconnect: c.Disconnect})
+	t := &tunnel{}
+	if b.asked != nil {
+		t = b.asked
+	}
+	t.Conn, t.port, t.named, t.socks, t.login, t.client, t.disconnect = netconn.Buffered(b.conn, rd), b.port, b.byName, b.socks, b.login, c, c.Disconnect
+	p.tunnels.Deliver(t)
 }

@@ -28,10 +28,10 @@ type redirectedCase struct {
 	hello  string // of helloForms: how the ClientHello is sent
 	port   string // that the client has connected to; empty: the origin's
 	send   []string
-	want   string          // the statuses of the answers; closed: the connection ends without an answer
-	alert  string          // the handshake ends with it
-	reason RedirectRefusal // the connection is refused
-	kind   Refusal         // of the last record
+	want   string      // the statuses of the answers; closed: the connection ends without an answer
+	alert  string      // the handshake ends with it
+	reason ConnRefusal // the connection is refused
+	kind   Refusal     // of the last record
 	// arrived are the requests at the origin; in a passthrough tunnel also what the gate would have refused.
 	arrived string
 	body    string // is in the last answer

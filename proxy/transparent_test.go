@@ -261,7 +261,7 @@ func TestTransparentPassthrough(t *testing.T) {
 func TestTransparentRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, sni string
-		want      RedirectRefusal
+		want      ConnRefusal
 		alert     byte
 	}{
 		{"no name", "", NoName, client.AlertMissingExtension},

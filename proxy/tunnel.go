@@ -16,6 +16,7 @@ type connection struct {
 	tunnel *tunnel // through client; nil: the request arrived outside of a tunnel
 	// redirected is set if the client does not know that it speaks to the gate.
 	redirected bool
+	socks      bool // the client has sent a SOCKS request
 }
 
 type connectionKey struct{}
@@ -32,18 +33,20 @@ func (c *connection) detector() *client.DisconnectDetector {
 	return c.client.Disconnect
 }
 
-// A tunnel is a client's connection after CONNECT, with where it leads; or one that was redirected
-// to the gate.
+// A tunnel is a client's connection after CONNECT or a SOCKS request, with where it leads; or one that was
+// redirected to the gate.
 type tunnel struct {
 	net.Conn
 	authority string // canonical host and port, the port always given; "": each request names its host
 	host      string // of it, without brackets
 	secure    string // the origin that it leads to in TLS
-	port      string // of a redirected connection: the port to which the client has connected; "": there was a CONNECT
+	port      string // of a redirected connection, or one of SOCKS: the port that the client has chosen; "": there was a CONNECT
+	named     bool   // in clear: requests for other hosts are refused, as the client has asked for a name by SOCKS
+	socks     bool   // there was a SOCKS request
 	client.TLSClient
 	client     *client.Conn               // the connection underneath
 	disconnect *client.DisconnectDetector // of HTTP/1 requests; nil: HTTP/2
-	login      *auth.Login                // that CONNECT came with; nil: none
+	login      *auth.Login                // that CONNECT or the SOCKS request came with; nil: none
 }
 
 // tunnelOf returns the tunnel that a connection is, or that is below its TLS; nil if there is none.

@@ -26,7 +26,7 @@ func largest(c string) *proxy.Record {
 	origin := "https://" + strings.Repeat("a.", 126) + "a:65535"
 	token := strings.Repeat("x", 1024)
 	x := &proxy.Record{
-		ID: strings.Repeat("I", 26), Start: at, Client: netip.MustParseAddr("2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"), Crawler: strings.Repeat("c", 60), Method: long, Tunnel: true,
+		ID: strings.Repeat("I", 26), Start: at, Client: netip.MustParseAddr("2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"), Crawler: strings.Repeat("c", 60), Method: long, Tunnel: true, Socks: true,
 		URL: origin + "/" + long, Origin: origin, Status: 502, Bytes: 1 << 62, Duration: 123456789123, Error: long, Refused: proxy.ByLimit, Why: long,
 		Signed: strings.Repeat("k", 43), Config: snapshot.Digest("x"),
 		Decision: &policy.Decision{

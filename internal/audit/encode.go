@@ -29,6 +29,7 @@ func (r *Entry) appendLine(b []byte) ([]byte, error) {
 	o.optional("url_sha256", r.URLSHA256)
 	o.flag("redacted", r.Redacted)
 	o.flag("tunnel", r.Tunnel)
+	o.flag("socks", r.Socks)
 	o.optional("decision", r.Decision)
 	if r.Enforced != nil {
 		o.name("enforced")

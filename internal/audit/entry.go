@@ -27,7 +27,8 @@ type Entry struct {
 	// URLSHA256 is the SHA-256 of the whole URL, as it would be logged, if only its beginning is here.
 	URLSHA256 string         `json:"url_sha256,omitempty"`
 	Redacted  bool           `json:"redacted,omitempty"` // values of the query have been replaced
-	Tunnel    bool           `json:"tunnel,omitempty"`   // the request came through CONNECT
+	Tunnel    bool           `json:"tunnel,omitempty"`   // the request came through CONNECT or SOCKS
+	Socks     bool           `json:"socks,omitempty"`    // it came by SOCKS
 	Decision  string         `json:"decision,omitempty"` // allow or deny; empty: none was made
 	Enforced  *bool          `json:"enforced,omitempty"` // false: report mode let a denied request through
 	Reason    policy.Reason  `json:"reason,omitempty"`
@@ -136,7 +137,7 @@ func (a *Answer) Snapshot() *snapshot.Snapshot {
 // entryOf returns the entry of a request.
 func entryOf(x *proxy.Record, redact bool) (r Entry) {
 	r = Entry{
-		Time: x.Start.UTC(), ID: x.ID, Crawler: x.Crawler, Method: x.Method, Tunnel: x.Tunnel,
+		Time: x.Start.UTC(), ID: x.ID, Crawler: x.Crawler, Method: x.Method, Tunnel: x.Tunnel, Socks: x.Socks,
 		Status: x.Status, Bytes: x.Bytes, Duration: x.Duration.Seconds(), Error: x.Error, UserAgent: x.UserAgent, Signed: x.Signed, Config: x.Config,
 	}
 	url := x.URL

@@ -36,8 +36,11 @@ func watchedSources() Sources {
 		Connections: func() proxy.Connections {
 			return proxy.Connections{Open: 3, Tunnels: 2, Rejected: map[string]int64{"limits.max_connections": 4}}
 		},
-		Redirections: func() proxy.Redirections {
-			return proxy.Redirections{Served: 19, Refused: map[proxy.RedirectRefusal]int64{proxy.NoName: 20}}
+		Redirections: func() proxy.ConnCounts {
+			return proxy.ConnCounts{Served: 19, Refused: map[proxy.ConnRefusal]int64{proxy.NoName: 20}}
+		},
+		Socks: func() proxy.ConnCounts {
+			return proxy.ConnCounts{Served: 25, Refused: map[proxy.ConnRefusal]int64{proxy.NotHTTP: 26}}
 		},
 		Logins:    func() (int64, int64) { return 12, 13 },
 		Rules:     func() memcache.Size { return memcache.Size{Entries: 5, Bytes: 6} },
@@ -157,6 +160,8 @@ func TestWatch(t *testing.T) {
 		`robotsgate_connections_turned_away_total{limit="limits.max_connections"} 4`,
 		`robotsgate_redirected_connections_total 19`,
 		`robotsgate_redirected_refused_total{reason="no-name"} 20`,
+		`robotsgate_socks_connections_total 25`,
+		`robotsgate_socks_refused_total{reason="not-http"} 26`,
 		`robotsgate_login_comparisons_total{result="right"} 12`,
 		`robotsgate_login_comparisons_total{result="wrong"} 13`,
 		`robotsgate_cache_entries{cache="rules"} 5`,

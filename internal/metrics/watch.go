@@ -16,7 +16,8 @@ import (
 type Sources struct {
 	Build        map[string]string // what identifies the program, as labels
 	Connections  func() proxy.Connections
-	Redirections func() proxy.Redirections
+	Redirections func() proxy.ConnCounts
+	Socks        func() proxy.ConnCounts
 	Logins       func() (right, wrong int64)         // passwords that were compared with a hash
 	Rules        func() memcache.Size                // compiled robots.txt files in memory
 	Tags         func() memcache.Size                // remembered robots tags
@@ -61,6 +62,11 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	send(counter, "robotsgate_redirected_connections_total", "Connections that the network has redirected to the gate, and that were served.", redirected.Served, nil)
 	for reason, n := range redirected.Refused {
 		send(counter, "robotsgate_redirected_refused_total", "Connections to listen_transparent that were closed before any request, by reason.", n, prometheus.Labels{"reason": string(reason)})
+	}
+	socks := w.Socks()
+	send(counter, "robotsgate_socks_connections_total", "SOCKS connections that were served.", socks.Served, nil)
+	for reason, n := range socks.Refused {
+		send(counter, "robotsgate_socks_refused_total", "SOCKS connections that were closed before any request of HTTP, by reason.", n, prometheus.Labels{"reason": string(reason)})
 	}
 	right, wrong := w.Logins()
 	for result, n := range map[string]int64{"right": right, "wrong": wrong} {

@@ -12,7 +12,7 @@ import (
 	"robotsgate/internal/loglimit"
 )
 
-// A Login is the content of Proxy-Authorization. It must never be logged.
+// A Login is the content of Proxy-Authorization, or of a login in SOCKS. It must never be logged.
 type Login struct {
 	User, Password string
 	Invalid        bool // something was sent that is not a login
@@ -38,7 +38,15 @@ func Parse(lines []string) *Login {
 	// RFC 9110, section 11.2 has padding, but not all clients send it.
 	text, err := base64.RawStdEncoding.Strict().DecodeString(strings.TrimRight(strings.TrimSpace(rest), "="))
 	user, password, ok := strings.Cut(string(text), ":")
-	if err != nil || !ok || len(password) > maxPassword || strings.ContainsFunc(string(text), isControl) {
+	if err != nil || !ok {
+		return &Login{Invalid: true}
+	}
+	return New(user, password)
+}
+
+// New returns a login. It is invalid if Basic authentication could not carry it, or bcrypt would not read all of it.
+func New(user, password string) *Login {
+	if len(password) > maxPassword || strings.ContainsFunc(user+password, isControl) || strings.Contains(user, ":") {
 		return &Login{Invalid: true}
 	}
 	return &Login{User: user, Password: password}

@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -38,6 +37,7 @@ type Conn struct {
 	err      error
 	secure   *tls.Conn // nil: in clear
 	lingers  atomic.Bool
+	left     atomic.Bool // the connection goes on as another Conn
 
 	streams atomic.Int32  // HTTP/2 requests in progress
 	served  atomic.Uint32 // HTTP/2 requests
@@ -59,11 +59,9 @@ func (c *Conn) detect(p []byte) (n int) {
 		return 0
 	}
 	switch p[0] {
-	case 4, 5: // the versions of SOCKS (RFC 1928, section 3)
-		c.listener.socks.Do(func() {
-			c.listener.Log.Warn("a client speaks SOCKS, the gate is an HTTP proxy: give the client its address with http:// in front")
-		})
-		c.err = errors.New("the client speaks SOCKS")
+	case socks4, socks5: // no request of HTTP begins so
+		c.err = io.EOF // for net/http, which closes c, and not the connection
+		c.listener.Socks(c.leave(), bytes.Clone(p[:n]))
 	case recordTypeHandshake:
 		// Not in Read, where net/http would log a failure without its reason.
 		c.secure, c.err = c.listener.Hints.Handshake(netconn.NewPrefixed(c.Conn, bytes.Clone(p[:n])), c.listener.TLS,
@@ -72,6 +70,16 @@ func (c *Conn) detect(p []byte) (n int) {
 		return n
 	}
 	return 0
+}
+
+// leave returns another Conn for the connection, so that the server of c can end with c.
+func (c *Conn) leave() *Conn {
+	other := &Conn{Conn: c.Conn, Memory: c.Memory, listener: c.listener}
+	other.once.Do(func() {}) // the first read has been done
+	other.Disconnect = NewDisconnectDetector(other.read, other.SetReadDeadline)
+	c.listener.Limits.move(c, other)
+	c.left.Store(true)
+	return other
 }
 
 func (c *Conn) Read(p []byte) (n int, err error) { return c.Disconnect.Read(p) }
@@ -103,6 +111,9 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 func (c *Conn) Close() error {
+	if c.left.Load() {
+		return nil
+	}
 	if !c.lingers.CompareAndSwap(true, false) {
 		defer c.listener.Limits.remove(c)
 		return c.Conn.Close()

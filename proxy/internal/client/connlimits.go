@@ -120,6 +120,13 @@ func (l *ConnLimits) remove(c *Conn) {
 	}
 }
 
+// move makes what was counted for a connection count for another Conn of it.
+func (l *ConnLimits) move(from, to *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	to.state, from.state = from.state, connState{}
+}
+
 // AdmitCrawler reports whether a crawler may use a connection, of which it may have this many.
 func (l *ConnLimits) AdmitCrawler(c *Conn, name string, most int) bool {
 	l.mu.Lock()

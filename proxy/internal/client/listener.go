@@ -17,13 +17,13 @@ import (
 // A Listener accepts clients' connections within limits.
 type Listener struct {
 	net.Listener
-	TLS          *tls.Config // for clients that speak TLS to the gate itself; nil: the connections are not looked into
+	TLS          *tls.Config                 // for clients that speak TLS to the gate itself; nil: the connections are not looked into
+	Socks        func(c *Conn, first []byte) // takes over a connection that begins like SOCKS, with what was read of it; used if TLS is not nil
 	Limits       *ConnLimits
 	Hints        *TrustHints
 	Log          *slog.Logger
 	MaxRejecting int64 // connections over a limit that are answered at the same time
 
-	socks     sync.Once // a client that speaks SOCKS has been reported
 	rejecting atomic.Int64
 }
 

@@ -5,37 +5,26 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
-	"maps"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
 )
 
-// A RedirectRefusal is why a redirected connection is closed before any request.
-type RedirectRefusal string
-
-// The reasons.
+// The reasons why a redirected connection is refused.
 const (
-	NotRedirected RedirectRefusal = "not-redirected" // the client has connected to the gate's listener itself
-	IsOwn         RedirectRefusal = "own"            // it is the gate's own, to an origin
-	NoName        RedirectRefusal = "no-name"        // TLS without a server name
-	BadName       RedirectRefusal = "bad-name"       // the server name is an address, or not a host name
-	BadHello      RedirectRefusal = "bad-hello"      // the ClientHello is malformed or too long
-	ClearHTTP2    RedirectRefusal = "clear-http2"    // HTTP/2 in clear, with prior knowledge
-	NotHTTP       RedirectRefusal = "not-http"       // neither TLS nor HTTP
-	Incomplete    RedirectRefusal = "incomplete"     // no complete ClientHello or request line in time
+	NotRedirected ConnRefusal = "not-redirected" // the client has connected to the gate's listener itself
+	IsOwn         ConnRefusal = "own"            // it is the gate's own, to an origin
+	NoName        ConnRefusal = "no-name"        // TLS without a server name
+	BadName       ConnRefusal = "bad-name"       // the server name is an address, or not a host name
+	BadHello      ConnRefusal = "bad-hello"      // the ClientHello is malformed or too long
+	ClearHTTP2    ConnRefusal = "clear-http2"    // HTTP/2 in clear, with prior knowledge
+	NotHTTP       ConnRefusal = "not-http"       // neither TLS nor HTTP
+	Incomplete    ConnRefusal = "incomplete"     // no complete ClientHello or request line in time
 )
 
-var redirectRefusals = []RedirectRefusal{NotRedirected, IsOwn, NoName, BadName, BadHello, ClearHTTP2, NotHTTP, Incomplete}
-
-// Redirections are counts of connections that were redirected to the gate.
-type Redirections struct {
-	Served  int64 // their requests, or their tunnel, have been decided about
-	Refused map[RedirectRefusal]int64
-}
+var redirectedRefusals = []ConnRefusal{NotRedirected, IsOwn, NoName, BadName, BadHello, ClearHTTP2, NotHTTP, Incomplete}
 
 // Redirected are the listeners of redirected connections, and counts of these.
 type Redirected struct {
@@ -43,8 +32,7 @@ type Redirected struct {
 	listeners []net.Listener
 	end       chan struct{} // closed by Close; nil: there is no listener
 	closed    bool
-	served    int64
-	refused   map[RedirectRefusal]*Rejections
+	connCounter
 }
 
 // Begin notes a listener for Close. It returns false after Close.
@@ -89,49 +77,16 @@ func (d *Redirected) Sleep(delay time.Duration) {
 	}
 }
 
-// Serve counts a connection that is served.
-func (d *Redirected) Serve() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.served++
-}
-
 // Counts returns how many connections were served and refused.
-func (d *Redirected) Counts() Redirections {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return Redirections{d.served, maps.Collect(func(yield func(RedirectRefusal, int64) bool) {
-		for _, reason := range redirectRefusals {
-			if !yield(reason, d.refused[reason].Total()) {
-				return
-			}
-		}
-	})}
-}
+func (d *Redirected) Counts() ConnCounts { return d.counts(redirectedRefusals) }
 
-// Refuse counts a connection and closes it. Once a minute it logs the clients. The client sees the end of
-// its connection after it was counted.
-func (d *Redirected) Refuse(c *Conn, reason RedirectRefusal, log *slog.Logger) {
-	defer c.Close()
-	if alert, ok := alertFor(reason); ok {
-		defer SendAlert(c, alert)
-	}
-	d.mu.Lock()
-	if d.refused == nil {
-		d.refused = map[RedirectRefusal]*Rejections{}
-	}
-	if d.refused[reason] == nil {
-		d.refused[reason] = &Rejections{}
-	}
-	names := d.refused[reason].Add(LimitKey(AddrOf(c)).String())
-	d.mu.Unlock() // before the log, which may block
-	if len(names) > 0 {
-		log.Warn("redirected connections are refused: "+redirectAdvice[reason], "reason", string(reason), "clients", strings.Join(names, ", "))
-	}
+// Refuse counts a connection and closes it. Once a minute it logs the clients.
+func (d *Redirected) Refuse(c *Conn, reason ConnRefusal, log *slog.Logger) {
+	d.refuse(c, reason, log, "redirected connections are refused: "+redirectAdvice[reason])
 }
 
 // redirectAdvice says what is wrong, and what can be done.
-var redirectAdvice = map[RedirectRefusal]string{
+var redirectAdvice = map[ConnRefusal]string{
 	NotRedirected: "their clients have connected to this listener themselves; give them the proxy's address, or redirect them",
 	IsOwn:         "they are the gate's own connections to origins; except the gate's user from the rules that redirect",
 	NoName:        "their TLS has no server name, so the gate does not know where to go; use the gate as a proxy for such clients",
@@ -147,7 +102,7 @@ const MaxFirstLine = 4 << 10
 
 // ReadFirstLine reads a line and returns why the connection is refused; "" if the line may begin a request of HTTP/1.
 // net/http reads it again: only that decides what the request is.
-func ReadFirstLine(rd *bufio.Reader) (refused RedirectRefusal) {
+func ReadFirstLine(rd *bufio.Reader) (refused ConnRefusal) {
 	for more := error(nil); ; _, more = rd.Peek(rd.Buffered() + 1) {
 		have, _ := rd.Peek(rd.Buffered())
 		method, rest, spaced := bytes.Cut(have, []byte(" "))
@@ -191,7 +146,7 @@ func SendAlert(c net.Conn, alert byte) {
 const tlsAlert = 0x15 // RFC 8446, section 5.1
 
 // alertFor returns the alert that says why a connection is refused.
-func alertFor(refused RedirectRefusal) (alert byte, ok bool) {
+func alertFor(refused ConnRefusal) (alert byte, ok bool) {
 	switch refused {
 	case NoName:
 		return AlertMissingExtension, true

@@ -70,8 +70,8 @@ func rejectOverLimit(conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
 	buf := make([]byte, 4<<10)
-	if n, _ := conn.Read(buf); n > 0 && buf[0] == recordTypeHandshake {
-		return // in TLS, a response in clear would look like a broken server
+	if n, _ := conn.Read(buf); n > 0 && (buf[0] == recordTypeHandshake || buf[0] == socks5) {
+		return // in TLS or SOCKS, a response in clear would look like a broken server
 	}
 	if _, err := io.WriteString(conn, overLimit); err != nil {
 		return

@@ -1,0 +1,384 @@
+package proxy
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"robotsgate/policy"
+	"robotsgate/policy/glob"
+	"robotsgate/proxy/internal/client"
+)
+
+// socksTo returns a request to connect to a name or to an address of IPv4.
+func socksTo(hostname, port string) string {
+	n, _ := strconv.Atoi(port)
+	to := "\x03" + string(rune(len(hostname))) + hostname
+	if a, err := netip.ParseAddr(hostname); err == nil {
+		to = "\x01" + string(a.AsSlice())
+	}
+	return "\x05\x01\x00" + to + string([]byte{byte(n >> 8), byte(n)})
+}
+
+// received reads as many bytes as are wanted, and compares them.
+func received(t *testing.T, conn net.Conn, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	n, _ := io.ReadFull(conn, got)
+	if string(got[:n]) != want {
+		t.Fatalf("received %q, want %q", got[:n], want)
+	}
+}
+
+// openSocks connects to a host through the gate.
+func openSocks(t *testing.T, w *world, hostname, port string) net.Conn {
+	t.Helper()
+	conn := dialed(t, w.addr)
+	io.WriteString(conn, "\x05\x01\x00"+socksTo(hostname, port))
+	received(t, conn, "\x05\x00"+socksReply(0))
+	return conn
+}
+
+func socksReply(reply byte) string { return string(client.SocksReply(reply)) }
+
+// What the gate answers to greetings, logins and requests, and what it counts.
+func TestSocksAnswers(t *testing.T) {
+	login := func(user, password string) string {
+		return "\x01" + string(rune(len(user))) + user + string(rune(len(password))) + password
+	}
+	const none, loginOnly, both = "\x05\x01\x00", "\x05\x01\x02", "\x05\x02\x00\x02"
+	request := socksTo("loop.example.com", "80")
+	yes := socksReply(0)
+	for _, c := range []struct {
+		name, world, send, want string
+		reason                  ConnRefusal
+		kind                    Refusal // of the record; "": there is none
+	}{
+		{name: "no login", send: none + request, want: "\x05\x00" + yes},
+		{name: "methods unknown", send: "\x05\x02\x01\x80", want: "\x05\xff", reason: client.SocksMethod},
+		{name: "no methods", send: "\x05\x00", want: "\x05\xff", reason: client.SocksMethod},
+		{name: "both methods, and no login is configured", send: both + request, want: "\x05\x00" + yes},
+		{name: "a login only, and none is configured", send: loginOnly + login("a", "b") + request, want: "\x05\x02\x01\x00" + yes},
+		{name: "the right login", world: "logins", send: both + login("team", newsPassword) + request, want: "\x05\x02\x01\x00" + yes},
+		{name: "the right login, only that is offered", world: "logins", send: loginOnly + login("team", newsPassword) + request, want: "\x05\x02\x01\x00" + yes},
+		{name: "a wrong password", world: "logins", send: both + login("team", "wrong"), want: "\x05\x02\x01\x01", reason: client.SocksLogin},
+		{name: "a wrong user", world: "logins", send: both + login("other", newsPassword), want: "\x05\x02\x01\x01", reason: client.SocksLogin},
+		{name: "an empty login", world: "logins", send: loginOnly + login("", ""), want: "\x05\x02\x01\x01", reason: client.SocksLogin},
+		{name: "no login, but one is needed", world: "logins", send: none, want: "\x05\xff", reason: client.SocksLogin},
+		{name: "an unknown client", world: "unknown", send: none, want: "\x05\xff", reason: client.SocksLogin},
+		{name: "an unknown client with a login", world: "unknown", send: loginOnly + login("a", "b"), want: "\x05\x02\x01\x01", reason: client.SocksLogin},
+		{name: "a client known by its address", world: "known", send: none + request, want: "\x05\x00" + yes},
+		{name: "a client that may be known by its User-Agent", world: "agent", send: none + request, want: "\x05\x00" + yes},
+		{name: "a wrong login counts as none", world: "optional", send: both + login("team", "wrong") + request, want: "\x05\x02\x01\x00" + yes},
+		{name: "a login of another version", send: loginOnly + "\x05\x01a\x01b", want: "\x05\x02\x01\x01", reason: client.SocksMalformed},
+		{name: "BIND", send: none + "\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(7), reason: client.SocksCommand},
+		{name: "UDP ASSOCIATE", send: none + "\x05\x03\x00\x01\x7f\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(7), reason: client.SocksCommand},
+		{name: "another type of address", send: none + "\x05\x01\x00\x05\x7f\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(8), reason: client.SocksAddressType},
+		{name: "a request of another version", send: none + "\x04\x01\x00\x01\x7f\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(1), reason: client.SocksMalformed},
+		{name: "a prohibited address", send: none + socksTo("169.254.169.254", "80"), want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
+		{name: "a prohibited address as a name", send: none + "\x05\x01\x00\x03\x0f169.254.169.254\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
+		{name: "a prohibited address of IPv6", send: none + "\x05\x01\x00\x04" + strings.Repeat("\x00", 15) + "\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
+		{name: "a prohibited address of IPv4 in IPv6", send: none + "\x05\x01\x00\x04" + strings.Repeat("\x00", 10) + "\xff\xff\x0a\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
+		{name: "a permitted address", send: none + socksTo("127.0.0.1", "80"), want: "\x05\x00" + yes},
+		{name: "a forbidden host", world: "deny host", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
+		{name: "a forbidden port", world: "ports", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
+		{name: "a name that leads to a prohibited address", send: none + socksTo("metadata.example.com", "80"), want: "\x05\x00" + yes},
+		{name: "denied by an override", world: "deny override", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: Refusal(policy.ByOverride)},
+		{name: "another host than an override denies", world: "deny override", send: none + socksTo("second.example.com", "80"), want: "\x05\x00" + yes},
+		{name: "denied by an override, reported only", world: "deny override, report", send: none + request, want: "\x05\x00" + yes},
+		{name: "denied for some paths", world: "deny paths", send: none + request, want: "\x05\x00" + yes},
+		{name: "denied for another crawler", world: "deny other", send: none + request, want: "\x05\x00" + yes},
+		{name: "an address whose name may be allowed", world: "allowlist", send: none + socksTo("127.0.0.1", "80"), want: "\x05\x00" + yes},
+		{name: "a name that is not allowed", world: "allowlist", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: Refusal(policy.ByOverride)},
+		{name: "the gate's own page", send: none + socksTo(ownName, "80"), want: "\x05\x00" + yes},
+		{name: "no host name", send: none + socksTo("a b", "80"), want: "\x05\x00" + socksReply(4), reason: client.SocksUnreachable},
+		{name: "a name with a port", send: none + socksTo("example.com:443", "80"), want: "\x05\x00" + socksReply(4), reason: client.SocksUnreachable},
+		{name: "an empty name", send: none + socksTo("", "80"), want: "\x05\x00" + socksReply(4), reason: client.SocksUnreachable},
+		{name: "port 0", send: none + socksTo("loop.example.com", "0"), want: "\x05\x00" + socksReply(4), reason: client.SocksUnreachable},
+		{name: "SOCKS4", send: "\x04\x01\x00\x50\x7f\x00\x00\x01\x00", want: "", reason: client.SocksVersion},
+		{name: "a greeting that ends", world: "impatient", send: "\x05\x03\x00", want: "", reason: Incomplete},
+		{name: "a login that ends", world: "impatient", send: loginOnly + "\x01\x04te", want: "\x05\x02", reason: Incomplete},
+		{name: "a request that ends", world: "impatient", send: none + request[:9], want: "\x05\x00", reason: Incomplete},
+	} {
+		for _, form := range []string{"at once", "byte by byte"} {
+			t.Run(c.name+", "+form, func(t *testing.T) {
+				t.Parallel()
+				var o options
+				for name := range strings.SplitSeq(c.world, ", ") {
+					if name != "" {
+						socksWorld(name)(t, &o)
+					}
+				}
+				w := newWorld(t, o)
+				conn := dialed(t, w.addr)
+				if form == "at once" {
+					io.WriteString(conn, c.send)
+				} else {
+					pieces{conn}.Write([]byte(c.send))
+				}
+				received(t, conn, c.want)
+				if c.reason == "" {
+					conn.Close()
+					return
+				}
+				if rest, _ := io.ReadAll(conn); len(rest) > 0 {
+					t.Errorf("more is received: %q", rest)
+				}
+				eventually(t, "it is counted", func() bool { return w.gate.SocksConnections().Refused[c.reason] == 1 })
+				if c.kind != "" {
+					if x := w.next(t); x.Refused != c.kind || !x.Socks || !x.Tunnel || x.Status != 403 || !strings.HasPrefix(x.URL, "http://") {
+						t.Errorf("record: %+v", x)
+					}
+				} else if len(w.done) > 0 {
+					t.Errorf("record: %+v", w.next(t))
+				}
+				if w.count() > 0 {
+					t.Error("a request has left")
+				}
+				conn.Close()
+				eventually(t, "no connection is counted as open", func() bool { return w.gate.Connections().Open == 0 })
+			})
+		}
+	}
+}
+
+// socksWorld returns a part of a world by its name.
+func socksWorld(name string) func(*testing.T, *options) {
+	overrides := func(all ...policy.Override) func(*testing.T, *options) {
+		return func(_ *testing.T, o *options) {
+			add(&o.engine, func(c *policy.Config) { c.Overrides = all })
+		}
+	}
+	host := func(pattern string) []glob.Glob {
+		g, err := glob.Host(pattern)
+		if err != nil {
+			panic(err)
+		}
+		return []glob.Glob{g}
+	}
+	switch name {
+	case "deny paths":
+		return overrides(policy.Override{Hosts: host("loop.*"), Paths: []string{"/private"}, Action: policy.Deny})
+	case "deny other":
+		return overrides(policy.Override{Hosts: host("loop.*"), Crawlers: []string{"other"}, Action: policy.Deny})
+	case "allowlist":
+		return overrides(policy.Override{Hosts: host("good.example.com"), Action: policy.Allow}, policy.Override{Hosts: host("*"), Action: policy.Deny})
+	case "optional":
+		return func(_ *testing.T, o *options) {
+			add(&o.engine, func(c *policy.Config) {
+				c.Crawlers.Known = []*policy.Crawler{{Name: "known", Login: loginFor("team", newsPassword), Mode: policy.Enforce, DenyStatus: 403}}
+			})
+		}
+	}
+	return redirectedWorlds[name]
+}
+
+// What comes through a SOCKS connection is decided about like any request. Host, the server name and the name in the
+// request must agree.
+func TestSocksRequests(t *testing.T) {
+	for _, c := range []struct {
+		name, to, sni, send, want string // sni "-": in clear, "": none
+		kind                      Refusal
+		arrived                   string
+	}{
+		{name: "in clear", to: "loop.example.com", sni: "-", send: get("/a"), want: "200", arrived: "GET /a"},
+		{name: "in clear, denied", to: "loop.example.com", sni: "-", send: get("/private/a"), want: "403", kind: "rule"},
+		{name: "in clear, the port in Host", to: "loop.example.com", sni: "-", send: to("loop.example.com:PORT", "/a"), want: "200", arrived: "GET /a"},
+		{name: "in clear, another port in Host", to: "loop.example.com", sni: "-", send: to("loop.example.com:1", "/a"), want: "421", kind: IsMalformed},
+		{name: "in clear, another Host", to: "loop.example.com", sni: "-", send: to("second.example.com", "/a"), want: "421", kind: IsMalformed},
+		{name: "in clear, HTTP/1.0 without Host", to: "loop.example.com", sni: "-", send: "GET /a HTTP/1.0\r\n\r\n", want: "200", arrived: "GET /a"},
+		{name: "in clear, a whole URL", to: "loop.example.com", sni: "-", send: "GET http://loop.example.com:PORT/a HTTP/1.1\r\nHost: loop.example.com\r\n\r\n", want: "400", kind: IsMalformed},
+		{name: "in clear, CONNECT", to: "loop.example.com", sni: "-", send: "CONNECT loop.example.com:443 HTTP/1.1\r\nHost: loop.example.com:443\r\n\r\n", want: "405", kind: IsMalformed},
+		{name: "in clear, an address", to: "127.0.0.1", sni: "-", send: to("127.0.0.1", "/a"), want: "200", arrived: "GET /a"},
+		{name: "in clear, an address and a name in Host", to: "127.0.0.1", sni: "-", send: get("/a"), want: "200", arrived: "GET /a"},
+		{name: "in clear, an address and a name that is prohibited", to: "127.0.0.1", sni: "-", send: to("metadata.example.com", "/a"), want: "403", kind: ByGuard},
+		{name: "in clear, a name that is prohibited", to: "metadata.example.com", sni: "-", send: to("metadata.example.com", "/a"), want: "403", kind: ByGuard},
+		{name: "in clear, another spelling", to: "LOOP.example.com", sni: "-", send: to("loop.EXAMPLE.com", "/a"), want: "200", arrived: "GET /a"},
+		{name: "TLS", to: "loop.example.com", sni: "loop.example.com", send: get("/a"), want: "200", arrived: "GET /a"},
+		{name: "TLS, denied", to: "loop.example.com", sni: "loop.example.com", send: get("/private/a"), want: "403", kind: "rule"},
+		{name: "TLS, another server name", to: "loop.example.com", sni: "second.example.com", send: to("second.example.com", "/a"), want: "421", kind: IsMalformed},
+		{name: "TLS, another Host", to: "loop.example.com", sni: "loop.example.com", send: to("second.example.com", "/a"), want: "421", kind: IsMalformed},
+		{name: "TLS, an address and a server name", to: "127.0.0.1", sni: "loop.example.com", send: get("/a"), want: "200", arrived: "GET /a"},
+		{name: "TLS, an address and another Host", to: "127.0.0.1", sni: "loop.example.com", send: to("second.example.com", "/a"), want: "421", kind: IsMalformed},
+		{name: "TLS, an address without a server name", to: "127.0.0.1", send: to("127.0.0.1", "/a"), want: "200", arrived: "GET /a"},
+		{name: "TLS, an address without a server name, a name in Host", to: "127.0.0.1", send: get("/a"), want: "421", kind: IsMalformed},
+		{name: "TLS, a name without a server name", to: "loop.example.com", send: get("/a"), want: "200", arrived: "GET /a"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, options{})
+			port := portOf(w.https)
+			if c.sni == "-" {
+				port = portOf(w.http)
+			}
+			conn := openSocks(t, w, c.to, port)
+			if c.sni != "-" {
+				config := &tls.Config{RootCAs: w.roots, ServerName: c.sni}
+				if c.sni == "" {
+					config.ServerName = c.to
+					if _, err := netip.ParseAddr(c.to); err != nil { // crypto/tls would send it
+						config.ServerName, config.InsecureSkipVerify = "", true
+					}
+				}
+				conn = tls.Client(conn, config)
+			}
+			request := strings.ReplaceAll(c.send, "PORT", port)
+			io.WriteString(conn, request)
+			if answer := readAnswer(t, conn, request); statusOf(answer) != c.want {
+				t.Errorf("got %s, want %s", answer, c.want)
+			}
+			x := w.next(t)
+			if !x.Socks || !x.Tunnel || x.Refused != c.kind || fmt.Sprint(x.Status) != c.want {
+				t.Errorf("record: %+v", x)
+			}
+			if c.arrived != "" {
+				wantArrived(t, w, c.arrived)
+			} else {
+				wantArrived(t, w)
+			}
+			if n := w.gate.SocksConnections(); n.Served != 1 {
+				t.Errorf("got %+v", n)
+			}
+			if n := w.gate.Connections(); (n.Open != 1 || n.Tunnels != 1) && !strings.Contains(request, "HTTP/1.0") { // the gate closes that
+				t.Errorf("got %+v", n)
+			}
+			conn.Close()
+			eventually(t, "the connection is no longer counted", func() bool { n := w.gate.Connections(); return n.Open == 0 && n.Tunnels == 0 })
+			eventually(t, "no memory is taken", func() bool { return w.gate.memory.Used() == 0 })
+		})
+	}
+}
+
+// A login stands for the whole connection.
+func TestSocksLogin(t *testing.T) {
+	for _, password := range []string{newsPassword, "wrong"} {
+		var o options
+		socksWorld("optional")(t, &o)
+		w := newWorld(t, o)
+		conn := dialed(t, w.addr)
+		io.WriteString(conn, "\x05\x02\x00\x02\x01\x04team"+string(rune(len(password)))+password+socksTo("loop.example.com", portOf(w.http)))
+		received(t, conn, "\x05\x02\x01\x00"+socksReply(0))
+		want := map[bool]string{true: "known", false: "default"}[password == newsPassword]
+		for range 2 {
+			io.WriteString(conn, get("/a"))
+			if x := w.next(t); x.Crawler != want || x.Status != 200 {
+				t.Errorf("record: %+v", x)
+			}
+		}
+	}
+}
+
+// What follows the request without waiting is read. What is neither TLS nor HTTP/1 is refused.
+func TestSocksBeginnings(t *testing.T) {
+	for _, c := range []struct {
+		name, send string
+		reason     ConnRefusal
+	}{
+		{"a request of HTTP at once", get("/a"), ""},
+		{"HTTP/2 in clear", http2Preface, ClearHTTP2},
+		{"SSH", "SSH-2.0-OpenSSH_9.9\r\n", NotHTTP},
+		{"SOCKS in SOCKS", "\x05\x01\x00", NotHTTP},
+		{"no ClientHello", "\x16\x03\x01\x00\x05hello", BadHello},
+		{"half a request line", "GET /a", Incomplete},
+		{"half a record", "\x16\x03", Incomplete},
+		{"an address as server name", "HELLO", BadName},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var o options
+			if c.reason == Incomplete {
+				socksWorld("impatient")(t, &o)
+			}
+			w := newWorld(t, o)
+			conn := dialed(t, w.addr)
+			target := "loop.example.com"
+			if c.reason == BadName {
+				target, c.send = "127.0.0.1", helloFor(t, "192.0.2.201")
+			}
+			io.WriteString(conn, "\x05\x01\x00"+socksTo(target, portOf(w.http))+c.send)
+			received(t, conn, "\x05\x00"+socksReply(0))
+			if c.reason == "" {
+				if answer := readAnswer(t, conn, c.send); statusOf(answer) != "200" {
+					t.Errorf("got %s", answer)
+				}
+				return
+			}
+			rest, _ := io.ReadAll(conn)
+			if alert := []byte{0x15, 3, 3, 0, 2, 2, client.AlertUnrecognizedName}; len(rest) > 0 && (c.reason != BadName || !bytes.Equal(rest, alert)) {
+				t.Errorf("answered %q", rest)
+			}
+			if n := w.gate.SocksConnections(); n.Refused[c.reason] != 1 || n.Served > 0 {
+				t.Errorf("got %+v", n)
+			}
+		})
+	}
+}
+
+// A tunnel to a passthrough host is decided once, and only if it carries TLS.
+func TestSocksPassthrough(t *testing.T) {
+	for _, c := range []struct {
+		name, robots, to, sni string
+		want                  string
+	}{
+		{"allowed", "# nothing\n", "loop.example.com", "loop.example.com", "200"},
+		{"an address", "# nothing\n", "127.0.0.1", "loop.example.com", "200"},
+		{"denied", "User-agent: *\nDisallow: /\n", "loop.example.com", "loop.example.com", "access denied"},
+		{"another server name", "# nothing\n", "loop.example.com", "second.example.com", "unrecognized name"},
+		{"in clear", exampleRobots, "loop.example.com", "-", "403"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, options{robots: c.robots, gate: unseen})
+			request := "GET /private/a HTTP/1.1\r\nHost: loop.example.com\r\nConnection: close\r\n\r\n"
+			var conn net.Conn
+			if c.sni == "-" {
+				conn = openSocks(t, w, c.to, portOf(w.http))
+			} else {
+				conn = tls.Client(openSocks(t, w, c.to, portOf(w.https)), &tls.Config{RootCAs: w.originRoots, ServerName: c.sni, InsecureSkipVerify: true})
+			}
+			if _, err := io.WriteString(conn, request); err != nil {
+				if !strings.HasSuffix(err.Error(), c.want) {
+					t.Errorf("the handshake: %v, want %s", err, c.want)
+				}
+				return
+			}
+			if answer := readAnswer(t, conn, request); statusOf(answer) != c.want {
+				t.Errorf("got %s, want %s", answer, c.want)
+			}
+			conn.Close()
+			if x := w.next(t); !x.Socks || (x.Method == "CONNECT") != (c.sni != "-") {
+				t.Errorf("record: %+v", x)
+			}
+		})
+	}
+}
+
+// A slow client has limits.header_timeout for the greeting as a whole, not for each byte.
+func TestSocksSlow(t *testing.T) {
+	w := newWorld(t, options{gate: func(o *Options) { o.Limits.HeaderTimeout = 200 * time.Millisecond }})
+	conn := dialed(t, w.addr)
+	begin := time.Now()
+	go func() {
+		for _, b := range []byte("\x05\xff" + strings.Repeat("\x00", 255)) {
+			if _, err := conn.Write([]byte{b}); err != nil {
+				return
+			}
+			<-time.After(20 * time.Millisecond)
+		}
+	}()
+	if rest, _ := io.ReadAll(conn); len(rest) > 0 {
+		t.Errorf("answered %q", rest)
+	}
+	if took := time.Since(begin); took > 3*time.Second { // the whole greeting takes 5 s
+		t.Errorf("it took %v", took)
+	}
+	if n := w.gate.SocksConnections(); n.Refused[Incomplete] != 1 {
+		t.Errorf("got %+v", n)
+	}
+}
