@@ -25,7 +25,7 @@ import (
 // findGate looks for a gate at the proxy that the shell's variables name, then at the
 // address in the configuration.
 func (e *diagnosis) findGate(ctx context.Context) finding {
-	places := []string{os.Getenv("https_proxy"), os.Getenv("HTTPS_PROXY"), os.Getenv("http_proxy"), os.Getenv("HTTP_PROXY"), e.configured()}
+	places := []string{os.Getenv("https_proxy"), os.Getenv("HTTPS_PROXY"), os.Getenv("http_proxy"), os.Getenv("HTTP_PROXY"), socksProxy(), e.configured()}
 	var failed []string
 	for _, place := range places {
 		if _, known := e.asked[place]; known || place == "" {
@@ -34,7 +34,7 @@ func (e *diagnosis) findGate(ctx context.Context) finding {
 		answer, err := certificateOf(ctx, place)
 		answer.err = err
 		if e.asked[place] = answer; err != nil {
-			failed = append(failed, fmt.Sprintf("none at %s: %v", place, err))
+			failed = append(failed, fmt.Sprintf("none at %s: %v", withoutLogin(place), err))
 		}
 		if e.gate.url == "" {
 			e.gate = answer
@@ -57,6 +57,12 @@ func (e *diagnosis) findGate(ctx context.Context) finding {
 // configured returns the gate's URL by the configuration.
 func (e *diagnosis) configured() string { return "http://" + clientenv.Dialable(e.config.Listen) }
 
+// isConfigured reports whether a proxy's URL, also one by SOCKS5, is the gate's by the configuration.
+func (e *diagnosis) isConfigured(proxy string) bool {
+	_, address, _ := strings.Cut(e.configured(), "://")
+	return proxy == e.configured() || isSocks(proxy) && strings.HasSuffix(proxy, "://"+address)
+}
+
 // A gateAnswer is what a gate says about itself.
 type gateAnswer struct {
 	url    string            // without a login
@@ -77,6 +83,9 @@ func certificateOf(ctx context.Context, proxy string) (a gateAnswer, err error) 
 	u, err := url.Parse(proxy)
 	if err != nil || u.Host == "" {
 		return a, errors.New("it is no URL") // and may hold a password
+	}
+	if isSocks(proxy) {
+		u.Scheme = "http" // it answers both
 	}
 	if u.Port() == "" {
 		u.Host = net.JoinHostPort(u.Hostname(), "80")
@@ -144,12 +153,15 @@ func (e *diagnosis) proxyVariables() finding {
 	waits := false // they lead to where the gate of the configuration will listen
 	for _, name := range []string{"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"} {
 		value := os.Getenv(name)
+		if value == "" && socksProxy() != "" {
+			name, value = "all_proxy", socksProxy()
+		}
 		if value == "" {
 			missing = append(missing, name)
-		} else if value == e.configured() && errors.Is(e.asked[value].err, errNotRunning) {
+		} else if e.isConfigured(value) && errors.Is(e.asked[value].err, errNotRunning) {
 			waits = true
-		} else if !e.holds(e.asked[value].pem) {
-			wrong = append(wrong, name+"="+e.shownProxy(value))
+		} else if text := name + "=" + e.shownProxy(value); !e.holds(e.asked[value].pem) && !slices.Contains(wrong, text) {
+			wrong = append(wrong, text)
 		}
 	}
 	direct := e.noProxy()
@@ -168,6 +180,31 @@ func (e *diagnosis) proxyVariables() finding {
 		return finding{"variables", passed, "lead to the gate; no_proxy leads around it for " + strings.Join(direct, ", "), nil}
 	}
 	return finding{"variables", passed, "lead to the gate", nil}
+}
+
+// socksProxy returns the proxy by SOCKS5 that clients take for every scheme without a proxy of its own; empty: there is
+// none. A client that does not speak SOCKS ignores it, or fails.
+func socksProxy() string {
+	for _, name := range []string{"all_proxy", "ALL_PROXY"} {
+		if value := os.Getenv(name); isSocks(value) {
+			return value
+		}
+	}
+	return ""
+}
+
+func isSocks(proxy string) bool {
+	scheme, _, _ := strings.Cut(strings.ToLower(proxy), "://")
+	return scheme == "socks5" || scheme == "socks5h"
+}
+
+// withoutLogin returns a proxy's URL without its login, also if it is no URL.
+func withoutLogin(proxy string) string {
+	scheme, _, ok := strings.Cut(proxy, "://")
+	if scheme += "://"; !ok {
+		scheme = ""
+	}
+	return scheme + escape.Short(proxy[max(len(scheme), strings.LastIndexByte(proxy, '@')+1):])
 }
 
 // shownProxy returns a proxy's URL without its login, and says if nothing listens there.

@@ -76,6 +76,7 @@ func (g *Gate) watchMetrics() {
 		Build:        map[string]string{"version": g.options.Version, "revision": g.options.Commit, "goversion": runtime.Version()},
 		Connections:  g.proxy.Connections,
 		Redirections: g.proxy.Redirections,
+		Socks:        g.proxy.SocksConnections,
 		Logins:       g.proxy.LoginComparisons,
 		Rules:        g.engine.Snapshots().Cached,
 		Tags:         g.remembered.Size,

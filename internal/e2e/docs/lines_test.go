@@ -39,6 +39,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^(gate=|export |eval |robotsgate (env|doctor|run|ca) |robotsgate doctor$|echo |curl -so? )`, "TestReadmeShell"},
 	{`127\.0\.0\.1:9309/(ca|bundle)\.pem$`, "TestReadmeShell"},
 	{`^curl -x http://news:`, "TestReadmeLogin"},
+	{`socks5h://127\.0\.0\.1:9309`, "TestSocksLines"},
 	{`127\.0\.0\.1:9309|^keytool |^java `, "TestReadmeClients"}, // which compares them with those of TestOwnPageLines
 	{`^(cp -r deploy/fleet |mkdir secrets|mv made/|\(umask 077; |head -c |sed "s/>PASSWORD/)`, "TestFleetCommands"},
 	{`^sudo chown `, "needs root, and the image's user"},
