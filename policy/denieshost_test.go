@@ -1,0 +1,53 @@
+package policy
+
+import (
+	"testing"
+
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/glob"
+)
+
+// An override denies a host as a whole only if nothing that is sent to it could be allowed. Behind an address there may
+// be any host.
+func TestDeniesHost(t *testing.T) {
+	host := func(pattern string) []glob.Glob {
+		g, err := glob.Host(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []glob.Glob{g}
+	}
+	deny := Override{Hosts: host("*"), Action: Deny}
+	for _, c := range []struct {
+		name      string
+		overrides []Override
+		mode      Mode
+		named, ip bool // denied, as a name and as an address
+	}{
+		{name: "none"},
+		{name: "all", overrides: []Override{deny}, named: true, ip: true},
+		{name: "reported only", overrides: []Override{deny}, mode: Report},
+		{name: "all paths", overrides: []Override{{Hosts: host("*"), Paths: []string{"/"}, Action: Deny}}, named: true, ip: true},
+		{name: "the root alone", overrides: []Override{{Hosts: host("*"), Paths: []string{"/$"}, Action: Deny}}},
+		{name: "some methods", overrides: []Override{{Hosts: host("*"), Methods: []string{"POST"}, Action: Deny}}},
+		{name: "another crawler", overrides: []Override{{Hosts: host("*"), Crawlers: []string{"other"}, Action: Deny}}},
+		{name: "allowed before, for some paths", overrides: []Override{{Hosts: host("shop.example"), Paths: []string{"/a"}, Action: Allow}, deny}},
+		{name: "left to robots.txt before", overrides: []Override{{Hosts: host("shop.example"), Action: LeaveToRobots}, deny}},
+		{name: "another host allowed before", overrides: []Override{{Hosts: host("other.example"), Action: Allow}, deny}, named: true},
+		{name: "another crawler allowed before", overrides: []Override{{Hosts: host("*"), Crawlers: []string{"other"}, Action: Allow}, deny}, named: true, ip: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := &Engine{config: Config{Overrides: Prepared(c.overrides)}}
+			for authority, want := range map[string]bool{"shop.example": c.named, "192.0.2.1": c.ip, "[2001:db8::1]": c.ip} {
+				target, err := canonical.ParseTarget("https", authority, "/")
+				if err != nil {
+					t.Fatal(err)
+				}
+				d, ok := e.DeniesHost(target, &Crawler{Name: "news", Mode: c.mode})
+				if ok != want || ok && (d.Allow || d.Reason != ByOverride || !d.Enforced) {
+					t.Errorf("%s: %v %+v, want %v", authority, ok, d, want)
+				}
+			}
+		})
+	}
+}
