@@ -130,7 +130,11 @@ func (e *Engine) DeniesHost(t canonical.Target, k *Crawler) (d Decision, ok bool
 		case o.lifts() && (o.concerns(host, k, now) || isAddress && o.binds(k, now)):
 			return Decision{}, false
 		case !o.lifts() && o.concerns(host, k, now) && o.coversHost():
-			return Decision{Crawler: k, Enforced: k.Mode != Report, Asked: now, Reason: ByOverride, Note: o.Reason}, k.Mode != Report
+			d = Decision{Crawler: k, Tokens: k.Obeys(""), Enforced: k.Mode != Report, Asked: now, Reason: ByOverride, Note: o.Reason}
+			if len(d.Tokens) > 0 {
+				d.Token = d.Tokens[0]
+			}
+			return d, d.Enforced
 		}
 	}
 	return Decision{}, false

@@ -11,6 +11,8 @@ package proxy
 //
 //	which requests are malformed, and which URL a request is for:
 //		target.go
+//	what clients that speak SOCKS are answered, and what is refused before any request:
+//		socks.go, and a case of socks_test.go; the bytes: proxy/internal/client/socks.go
 //	when a request is refused:
 //		decide.go
 //	the status and the text of a refusal:

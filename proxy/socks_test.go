@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"robotsgate/policy"
@@ -359,26 +360,58 @@ func TestSocksPassthrough(t *testing.T) {
 	}
 }
 
-// A slow client has limits.header_timeout for the greeting as a whole, not for each byte.
+// A slow client has limits.header_timeout for the greeting, the login and the request together, not for each byte.
 func TestSocksSlow(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Limits.HeaderTimeout = 200 * time.Millisecond }})
-	conn := dialed(t, w.addr)
-	begin := time.Now()
-	go func() {
-		for _, b := range []byte("\x05\xff" + strings.Repeat("\x00", 255)) {
-			if _, err := conn.Write([]byte{b}); err != nil {
-				return
-			}
-			<-time.After(20 * time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		engine, err := policy.New(policy.Config{Robots: policy.DefaultRobots()})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
-	if rest, _ := io.ReadAll(conn); len(rest) > 0 {
-		t.Errorf("answered %q", rest)
-	}
-	if took := time.Since(begin); took > 3*time.Second { // the whole greeting takes 5 s
-		t.Errorf("it took %v", took)
-	}
-	if n := w.gate.SocksConnections(); n.Refused[Incomplete] != 1 {
-		t.Errorf("got %+v", n)
-	}
+		defer engine.Close()
+		upstream, err := NewTransport(DefaultEgress(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer upstream.Close()
+		p, err := New(Options{Settings: Settings{Engine: engine, Upstream: upstream}, Leaf: func(string) (*tls.Certificate, error) { return nil, io.EOF }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, theirs := net.Pipe()
+		accepted, err := p.listener(oneConn{ours}).Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		p.takeSocks(accepted.(*client.Conn), []byte{5})
+		go io.Copy(io.Discard, theirs) // the answers
+		sent := "\x01\x02\x01\x04team\x05wrong" + socksTo("loop.example.com", "80")
+		for i := range len(sent) {
+			time.Sleep(900 * time.Millisecond)
+			if _, err := io.WriteString(theirs, sent[i:i+1]); err != nil {
+				break
+			}
+			if n := p.SocksConnections(); n.Refused[Incomplete] > 0 {
+				break
+			}
+		}
+		if took, most := time.Since(begin), DefaultLimits().HeaderTimeout; took < most-time.Second || took > most+time.Second {
+			t.Errorf("it was refused after %v, want %v", took, most)
+		}
+		if n := p.SocksConnections(); n.Refused[Incomplete] != 1 {
+			t.Errorf("got %+v", n)
+		}
+		theirs.Close()
+		synctest.Wait()
+		if n := p.Connections(); n.Open != 0 {
+			t.Errorf("got %+v", n)
+		}
+	})
 }
+
+// oneConn is a listener with one connection.
+type oneConn struct{ conn net.Conn }
+
+func (l oneConn) Accept() (net.Conn, error) { return l.conn, nil }
+func (l oneConn) Close() error              { return nil }
+func (l oneConn) Addr() net.Addr            { return l.conn.LocalAddr() }

@@ -5,4 +5,4 @@ package transparent
 // Where to change what.
 //
 //	which redirected connections are refused:
-//		proxy/transparent.go; the counts and the log: proxy/internal/client/redirected.go
+//		proxy/transparent.go; the log: proxy/internal/client/redirected.go; the counts: proxy/internal/client/conncounter.go
