@@ -32,6 +32,9 @@ var socksClients = []struct {
 		get: []string{"/usr/bin/python3", "testdata/clients/get_httpx.py", "URL"}}, proxy: "socks5://ACCOUNTGATE", login: true},
 	{client: realClient{name: "undici", install: "npm", optional: true, works: []string{node(), "testdata/clients/undici_socks.cjs"},
 		get: []string{node(), "testdata/clients/undici_socks.cjs", "socks5://ACCOUNTGATE", "URL"}}, login: true},
+	// Chromium sends no login by SOCKS.
+	{client: realClient{name: "Playwright", install: "npm", optional: true, works: []string{node(), "testdata/clients/playwright_socks.cjs"},
+		get: []string{node(), "testdata/clients/playwright_socks.cjs", "socks5://GATE", "URL"}}},
 }
 
 // TestSocksClients sends real clients through the gate by SOCKS5, without a login and with one.
