@@ -40,7 +40,7 @@ func TestRealFiles(t *testing.T) {
 	}
 	all := realFiles(t, filepath.Join(dir, "robots.tar.xz"))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if rng.IntN(gatetest.Size(40, 1)) > 0 {
+		if rng.IntN(gatetest.Size(20, 1)) > 0 {
 			continue
 		}
 		files++
