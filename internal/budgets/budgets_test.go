@@ -20,6 +20,11 @@ func hourly() *pace.Pacer {
 	return pace.New(pace.Config{Budgets: []pace.Budget{{Hosts: []glob.Glob{all}, Requests: 100, Window: time.Hour}}}, nil)
 }
 
+func hosts() []glob.Glob {
+	all, _ := glob.Host("*")
+	return []glob.Glob{all}
+}
+
 // send sends requests until one is refused, at most so many, and returns how many have started.
 func send(t *testing.T, p *pace.Pacer, most int) (n int) {
 	t.Helper()
@@ -41,9 +46,9 @@ func TestFile(t *testing.T) {
 		first := hourly()
 		f := Open(dir, first, slog.New(slog.NewTextHandler(&log, nil)))
 		send(t, first, 10)
-		time.Sleep(2 * time.Second) // fake clock
+		time.Sleep(2500 * time.Millisecond) // fake clock; between two writes
 		send(t, first, 20)
-		time.Sleep(2 * time.Second) // fake clock
+		time.Sleep(2500 * time.Millisecond) // fake clock; between two writes
 		data, err := os.ReadFile(filepath.Join(dir, FileName))
 		if err != nil || strings.Count(string(data), "\n") != 2 || strings.Contains(string(data), "shop") {
 			t.Fatalf("the file has %q, %v", data, err)
@@ -71,6 +76,37 @@ func TestFile(t *testing.T) {
 		}
 		if info, err := os.Stat(filepath.Join(dir, FileName)); err != nil || info.Mode().Perm() != 0o600 || info.Size() > 0 {
 			t.Errorf("the file: %v, %v", info, err)
+		}
+	})
+}
+
+// TestLong: of requests that were kept second by second for hours, none is lost, also from a file that was written anew.
+func TestLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		first := hourly()
+		config := pace.Config{Budgets: []pace.Budget{{Hosts: hosts(), Requests: 5000, Window: time.Hour}}}
+		first.Use(config)
+		f := Open(dir, first, slog.New(slog.DiscardHandler))
+		for range 3000 {
+			send(t, first, 1)
+			time.Sleep(time.Second) // fake clock
+		}
+		f.Close()
+		for _, name := range []string{"line by line", "written anew"} {
+			next := hourly()
+			next.Use(config)
+			Open(dir, next, slog.New(slog.DiscardHandler)).Close() // writes the file anew
+			if n := send(t, next, 5000); n != 2000 {
+				t.Errorf("%s: %d started, want 2000", name, n)
+			}
+		}
+		time.Sleep(20 * time.Minute) // fake clock
+		next := hourly()
+		next.Use(config)
+		Open(dir, next, slog.New(slog.DiscardHandler)).Close()
+		if n := send(t, next, 5000); n < 2500 || n > 2700 { // 600 of 3000 have left the window, and a step may have
+			t.Errorf("after 70 minutes %d started, want 2600", n)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -20,7 +21,7 @@ func (p *Pacer) Kept(all bool) (starts []Kept) {
 	defer p.mu.Unlock()
 	if p.noted == nil || all {
 		for key, c := range p.counts {
-			for _, s := range c.own {
+			for _, s := range slices.Backward(c.own) { // the oldest first, as Restore wants them
 				starts = append(starts, Kept{key, c.keep, p.epoch.Add(s.Last - longestWindow), s.N})
 			}
 		}
@@ -45,9 +46,11 @@ func (p *Pacer) Restore(starts []Kept) {
 			continue
 		}
 		if c := p.countOf(s.Key, s.Window); c != nil {
-			c.own = append(Starts{{at, s.N}}, c.own...)
-			c.own = c.own[:min(len(c.own), maxSteps)]
-			p.steps++
+			steps := len(c.own)
+			if c.own = c.own.with(Step{at, s.N}, s.Window/64); len(c.own) > maxSteps {
+				c.own = c.own[:maxSteps]
+			}
+			p.steps += len(c.own) - steps
 		}
 	}
 }

@@ -89,7 +89,7 @@ func (s *Starts) Reserve(r Reservation, now time.Duration) (g Grant) {
 
 // with returns the starts with further ones, which are the latest. Those in one step are counted together; 0: none are.
 func (s Starts) with(last Step, step time.Duration) Starts {
-	if step > 0 && s[0].Last > 0 && last.Last/step == s[0].Last/step {
+	if step > 0 && len(s) > 0 && s[0].Last > 0 && last.Last/step == s[0].Last/step {
 		s[0] = Step{last.Last, s[0].N + last.N}
 		return s
 	}
