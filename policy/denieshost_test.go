@@ -30,6 +30,7 @@ func TestDeniesHost(t *testing.T) {
 		{name: "all paths", overrides: []Override{{Hosts: host("*"), Paths: []string{"/"}, Action: Deny}}, named: true, ip: true},
 		{name: "the root alone", overrides: []Override{{Hosts: host("*"), Paths: []string{"/$"}, Action: Deny}}},
 		{name: "some methods", overrides: []Override{{Hosts: host("*"), Methods: []string{"POST"}, Action: Deny}}},
+		{name: "some methods, then all", overrides: []Override{{Hosts: host("*"), Methods: []string{"POST"}, Action: Deny, Reason: "first"}, deny}, named: true, ip: true},
 		{name: "another crawler", overrides: []Override{{Hosts: host("*"), Crawlers: []string{"other"}, Action: Deny}}},
 		{name: "allowed before, for some paths", overrides: []Override{{Hosts: host("shop.example"), Paths: []string{"/a"}, Action: Allow}, deny}},
 		{name: "left to robots.txt before", overrides: []Override{{Hosts: host("shop.example"), Action: LeaveToRobots}, deny}},
@@ -43,7 +44,11 @@ func TestDeniesHost(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				d, ok := e.DeniesHost(target, &Crawler{Name: "news", Mode: c.mode})
+				k := &Crawler{Name: "news", Mode: c.mode}
+				d, ok := e.DeniesHost(target, k)
+				if replayed, _ := Overridden(e.config.Overrides, Strict, Request{Target: target, Crawler: k, whole: true}, d.Asked); ok && d.Note != replayed.Note {
+					t.Errorf("%s: denied for %q, and replayed for %q", authority, d.Note, replayed.Note)
+				}
 				if ok != want || ok && (d.Allow || d.Reason != ByOverride || !d.Enforced) {
 					t.Errorf("%s: %v %+v, want %v", authority, ok, d, want)
 				}

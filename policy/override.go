@@ -130,11 +130,13 @@ func (e *Engine) DeniesHost(t canonical.Target, k *Crawler) (d Decision, ok bool
 		case o.lifts() && (o.concerns(host, k, now) || isAddress && o.binds(k, now)):
 			return Decision{}, false
 		case !o.lifts() && o.concerns(host, k, now) && o.coversHost():
-			d = Decision{Crawler: k, Tokens: k.Obeys(""), Enforced: k.Mode != Report, Asked: now, Reason: ByOverride, Note: o.Reason}
+			// What a replay finds: an override before it may deny part of the host, with another reason.
+			t.Path = "/"
+			d, ok = Overridden(e.config.Overrides, e.config.Robots.Readings, Request{Target: t, Crawler: k, whole: true}, now)
 			if len(d.Tokens) > 0 {
 				d.Token = d.Tokens[0]
 			}
-			return d, d.Enforced
+			return d, ok && !d.Allow && d.Enforced
 		}
 	}
 	return Decision{}, false

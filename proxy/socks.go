@@ -110,7 +110,7 @@ func (p *Proxy) mayServe(b *beginning, s *Settings) bool {
 	from := senderOf(&in)
 	from.AnyAgent = true
 	_, no := p.clients.identify(ctx, crawlers, from)
-	return no == nil
+	return no == nil || no.refused == ByLimit // passwords can't be compared now: each request says so
 }
 
 // readDestination reads the request and answers it.
@@ -138,6 +138,8 @@ func (p *Proxy) readDestination(b *beginning, s *Settings, rd *bufio.Reader) *so
 // deniesSocks records a request of which all that could follow would be refused, and reports whether it is one. No name
 // is resolved.
 func (p *Proxy) deniesSocks(b *beginning, s *Settings, target canonical.Target) bool {
+	p.open.Add(b.client) // Shutdown waits for the record
+	defer p.open.Remove(b.client)
 	ctx, cancel := context.WithTimeout(context.Background(), p.Limits.HeaderTimeout)
 	defer cancel()
 	o := &opening{inbound: newTunnelInbound(s, b.connection, b.login), target: target}

@@ -167,6 +167,7 @@ func (p *Proxy) beginTLS(b *beginning, conn net.Conn) {
 		inbound: newTunnelInbound(s, b.connection, b.login), target: target, ctx: c.Disconnect.ConnContext(context.Background()),
 		kind: client.KindOf(nil), begun: netconn.NewPrefixed(conn, hello.Read), port: b.port,
 	}
+	_ = c.SetDeadline(time.Time{}) // the decision may take longer, and detects that the client leaves by a read
 	if !p.openTunnel(o) {
 		client.SendAlert(c, client.AlertAccessDenied)
 		c.Close()
