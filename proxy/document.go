@@ -120,7 +120,9 @@ func (p *answer) document(in *inbound, s *signals) document {
 	if s.Decision != nil {
 		doc.Evidence = s.Decision.Evidence(in.url)
 		doc.Reserved = reservedDocument(s)
-		doc.Override = s.Decision.Permit(in.target, in.method)
+		if s.Decision.Denied() {
+			doc.Override = s.Decision.Permit(in.target, in.method)
+		}
 	}
 	if doc.Reserved != nil {
 		for _, l := range s.Stated.Licenses {

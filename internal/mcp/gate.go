@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"syscall"
 
 	"robotsgate/policy"
 )
@@ -41,6 +42,14 @@ func (g *gate) check(ctx context.Context, q Question) (*policy.Explanation, erro
 	return &e, nil
 }
 
+// nothingListens reports whether a connection was refused. A gate that answers late, a name that does not resolve and a
+// lack of descriptors say nothing of that.
+func nothingListens(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	_, dns := errors.AsType[*net.DNSError](err)
+	return ok && op.Op == "dial" && !op.Timeout() && !dns && !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE)
+}
+
 // get reads an answer of the API, which must have a member.
 func (g *gate) get(ctx context.Context, path, member string, v any) error {
 	if g.admin == "" {
@@ -51,7 +60,7 @@ func (g *gate) get(ctx context.Context, path, member string, v any) error {
 		return err
 	}
 	resp, err := g.transport.RoundTrip(r)
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && ctx.Err() == nil {
+	if nothingListens(err) && ctx.Err() == nil {
 		return fmt.Errorf("%w at %s", errNoGate, g.admin)
 	}
 	if err != nil {

@@ -225,8 +225,8 @@ func (p *Pacer) plausible(r Reservation, g Grant) bool {
 // maxRecent bounds what [Pacer.Recent] returns.
 const maxRecent = 10_000
 
-// Recent returns reservations that only note the last starts at the origins, the newest first, and those that the
-// clock has missed, for a clock that may have lost them. What was reserved before is reserved anew.
+// Recent returns reservations that only note the last starts at the origins, the newest first, for a
+// clock that may have lost them. What was reserved before is reserved anew.
 func (p *Pacer) Recent() []Reservation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -242,12 +242,6 @@ func (p *Pacer) Recent() []Reservation {
 		if since := now - max(o.last, o.fetched); since < o.memory {
 			all = append(all, Reservation{Key: o.name, Since: since, Longest: -1, Memory: o.memory})
 		}
-	}
-	for key, m := range p.missed {
-		r := m.limit.reservation()
-		r.Longest, r.Missed = -1, m.n
-		all = append(all, r)
-		delete(p.missed, key)
 	}
 	slices.SortFunc(all, func(a, b Reservation) int { return cmp.Compare(a.Since, b.Since) })
 	return all[:min(len(all), maxRecent)]

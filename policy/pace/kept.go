@@ -22,7 +22,7 @@ func (p *Pacer) Kept(all bool) (starts []Kept) {
 	if p.noted == nil || all {
 		for key, c := range p.counts {
 			for _, s := range slices.Backward(c.own) { // the oldest first, as Restore wants them
-				starts = append(starts, Kept{key, c.keep, p.epoch.Add(s.Last - longestWindow), s.N})
+				starts = append(starts, Kept{key, c.keep, time.Now().Add(s.Last - p.sinceStart()), s.N})
 			}
 		}
 	} else {
@@ -41,7 +41,7 @@ func (p *Pacer) Restore(starts []Kept) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range starts {
-		at := min(s.At.Sub(p.epoch), p.now()) + longestWindow
+		at := p.sinceStart() - max(0, time.Since(s.At))
 		if s.N < 1 || s.N > math.MaxInt32 || s.Window <= 0 || s.Window > longestWindow || at+s.Window <= p.sinceStart() {
 			continue
 		}

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"crypto/sha256"
+	"errors"
 	"math"
 	"time"
 )
@@ -165,26 +166,25 @@ func (p *Pacer) add(c *count, l Limit, r Reservation) Grant {
 	return g
 }
 
-// missed are starts that the clock must be told of.
-type missed struct {
-	limit Limit
-	n     int
-}
-
 // miss notes starts that the clock must be told of.
 func (p *Pacer) miss(l Limit, n int) {
 	if p.missed == nil {
-		p.missed = map[countKey]missed{}
+		p.missed = map[countKey]int{}
 	}
-	p.missed[l.hash()] = missed{l, p.missed[l.hash()].n + n}
+	p.missed[l.hash()] += n
 }
 
 // tellMissed calls the clock with a reservation for a limit, and tells it of the starts that it has missed. The lock is
 // released meanwhile.
 func (p *Pacer) tellMissed(l Limit, r Reservation) (g Grant, gates int, err error) {
-	r.Missed = p.missed[l.hash()].n
-	delete(p.missed, l.hash())
-	if g, gates, err = p.reserve(r); err != nil && r.Missed > 0 {
+	key := l.hash()
+	r.Missed = p.missed[key]
+	if c := p.counts[key]; c != nil { // the others have left the window
+		r.Missed = min(r.Missed, c.own.within(l.Window, p.sinceStart()))
+	}
+	delete(p.missed, key)
+	g, gates, err = p.reserve(r)
+	if err != nil && !errors.Is(err, errImplausible) && r.Missed > 0 { // the store has counted what an implausible answer is for
 		p.miss(l, r.Missed)
 	}
 	return g, gates, err

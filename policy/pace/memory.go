@@ -80,6 +80,7 @@ func (p *Pacer) sweep(now, longest time.Duration) {
 	for name, c := range p.counts {
 		if c.asking == 0 && c.until <= now && c.own.within(c.keep, p.sinceStart()) == 0 {
 			p.steps -= len(c.own)
+			delete(p.missed, name)
 			delete(p.counts, name)
 		}
 	}

@@ -88,7 +88,7 @@ type Pacer struct {
 	origins  map[string]*origin
 	counts   map[countKey]*count  // of limits
 	steps    int                  // of all counts
-	missed   map[countKey]missed  // by the clock
+	missed   map[countKey]int     // starts that the clock must be told of
 	noted    map[countKey]Kept    // starts for the next call of Kept; nil: there was none
 	queued   map[*origin]struct{} // those for which requests wait
 	waiting  int
@@ -112,6 +112,9 @@ func (p *Pacer) Use(s Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.settings = s
+	for _, c := range p.counts {
+		c.until = 0 // the limits may be others
+	}
 	for _, o := range p.origins {
 		o.boundPauses(s.BackOff)
 	}
