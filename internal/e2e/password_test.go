@@ -103,7 +103,7 @@ func TestEnvAsksForPassword(t *testing.T) {
 	t.Cleanup(func() { cmd.Process.Kill() })
 	slave.Close()
 	go func() { _, _ = io.Copy(s, master) }()
-	s.shows(t, "^Password: ")
+	s.shows(t, `(?m)^Password: `)
 	io.WriteString(master, "paper boy\r")
 	if err := cmd.Wait(); err != nil || !strings.HasPrefix(out.String(), "export http_proxy=http://news:paper%20boy@127.0.0.1:9309\n") {
 		t.Errorf("%v: %s", err, out.String())
