@@ -142,3 +142,42 @@ func TestBusyBudgets(t *testing.T) {
 		p.Close()
 	})
 }
+
+// TestBudgetReload: a changed window applies at once, also to a gate that another has left nothing.
+func TestBudgetReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := withBudget("shop.example")
+		g := newGates(2, c)
+		if n := [2]int{started(t, g.pacers[0], to("a", 0)), started(t, g.pacers[1], to("a", 0))}; n != [2]int{100, 0} {
+			t.Errorf("%v started", n)
+		}
+		time.Sleep(2 * time.Minute) // fake clock
+		c.Budgets = []Budget{{Hosts: c.Budgets[0].Hosts, Requests: 100, Window: time.Minute}}
+		g.pacers[1].Use(c)
+		if n := started(t, g.pacers[1], to("a", 0)); n != 100 {
+			t.Errorf("%d started in another window", n)
+		}
+	})
+}
+
+// TestBudgetAway: after the clock was away it learns of the starts that still count, not of earlier ones.
+func TestBudgetAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, withBudget("shop.example"))
+		g.clock.set(func() { g.clock.err = errAway })
+		for range 5 {
+			for range 25 {
+				turn, err := g.pacers[0].Wait(t.Context(), to("a", 0))
+				if err != nil {
+					t.Fatal(err)
+				}
+				turn.Done(ok)
+			}
+			time.Sleep(40 * time.Minute) // fake clock
+		}
+		g.clock.set(func() { g.clock.err = nil })
+		if n := [2]int{started(t, g.pacers[0], to("a", 0)), started(t, g.pacers[1], to("a", 0))}; n != [2]int{75, 0} {
+			t.Errorf("%v started when the clock was back", n)
+		}
+	})
+}

@@ -124,6 +124,24 @@ func TestSharedMeanwhile(t *testing.T) {
 	}
 }
 
+// TestSharedReported: in report mode too, the answer to a request after a pause ends the pause for all gates.
+func TestSharedReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, patient)
+		g.sendFor(t.Context(), 0, "busy", to("a", 0), busy(""))
+		time.Sleep(6 * time.Second) // fake clock
+		_, turn, err := g.pacers[0].Observe(to("a", 0)) // a gate that knows of the pause
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn.Done(ok)
+		g.sendFor(t.Context(), 1, "busy again", to("a", 0), busy(""))
+		g.wg.Wait()
+		g.send(t.Context(), 0, "follows", to("a", 0))
+		g.wants(t, "0s busy", "6s busy again", "11s follows")
+	})
+}
+
 // TestSharedFirstLost: if the gate that has sent the first request after a pause dies, another sends one after
 // firstWait; if that request only fails, at once.
 func TestSharedFirstLost(t *testing.T) {
