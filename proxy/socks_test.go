@@ -387,7 +387,7 @@ func TestSocksSlow(t *testing.T) {
 		go io.Copy(io.Discard, theirs) // the answers
 		sent := "\x01\x02\x01\x04team\x05wrong" + socksTo("loop.example.com", "80")
 		for i := range len(sent) {
-			time.Sleep(900 * time.Millisecond)
+			time.Sleep(900 * time.Millisecond) // fake clock
 			if _, err := io.WriteString(theirs, sent[i:i+1]); err != nil {
 				break
 			}

@@ -160,7 +160,7 @@ func TestBubblewrap(t *testing.T) {
 	}
 }
 
-// TestFirejail runs a command in firejail whose only way out is the gate's socket, as docs/sandboxes.md says.
+// TestFirejail runs a command in firejail, with one way out: the gate's socket, as docs/sandboxes.md says.
 func TestFirejail(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()

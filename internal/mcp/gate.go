@@ -26,7 +26,7 @@ type gate struct {
 	transport http.RoundTripper
 }
 
-// check returns the decision. With errNoGate somebody else has to decide; no other error may lead to another decision.
+// check returns the decision. With errNoGate the local configuration decides; no other error may lead to another decision.
 func (g *gate) check(ctx context.Context, q Question) (*policy.Explanation, error) {
 	query := url.Values{"url": {q.URL}}
 	if q.Token != "" {

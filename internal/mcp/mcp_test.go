@@ -357,7 +357,7 @@ func TestManyAtOnce(t *testing.T) {
 			defer now.Add(-1)
 			for before := most.Load(); n > before && !most.CompareAndSwap(before, n); before = most.Load() {
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // fake clock
 			return nil
 		}}
 		var out strings.Builder

@@ -67,7 +67,7 @@ type explainArguments struct {
 	URL string `json:"url,omitempty" jsonschema:"the URL that was refused"`
 }
 
-// A checkResult is a policy.Explanation whose rule is flat.
+// A checkResult is a policy.Explanation with a flat rule.
 type checkResult struct {
 	URL          string        `json:"url"`
 	Allowed      bool          `json:"allowed"`

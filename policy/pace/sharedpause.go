@@ -79,7 +79,7 @@ func (p *Pacer) shareAnswer(t *Turn, a Answer, mine Pause) {
 	}
 	longest := p.settings.BackOff
 	s, err := p.changePause(t, mine, func(s *Pause, start, now time.Duration) bool {
-		s.First = s.First || t.first // of report mode, whose requests ask no other gate
+		s.First = s.First || t.first // a request of report mode asks no other gate
 		return s.answered(a, start, now, longest)
 	})
 	if err == nil && s.Row > 0 {

@@ -61,7 +61,7 @@ func (l *linter) key(s *syntax.Scanner, content string) {
 	}
 }
 
-// field looks at the value of a field whose key is known.
+// field looks at the value of a field with a known key.
 func (l *linter) field(s *syntax.Scanner) {
 	l.separated = l.separated || s.Name != syntax.UserAgent
 	plain := !l.secondField(s) && !l.invisibleValue(s)
