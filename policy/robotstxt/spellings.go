@@ -79,6 +79,9 @@ func encodedRune(path string) int {
 // resolve it, the others take it for a name. No legitimate request needs it.
 func HidesDotSegment(path string) bool {
 	path, _, _ = strings.Cut(path, "?")
+	if !strings.ContainsAny(path, `%\`) {
+		return false // most paths, without allocating
+	}
 	decoded := decodeSeparators.Replace(path)
 	return decoded != path && hasDotSegment("/"+decoded)
 }
