@@ -14,6 +14,7 @@ import (
 
 	"robotsgate/internal/escape"
 	"robotsgate/policy/canonical"
+	"robotsgate/proxy/internal/client"
 )
 
 // loginPlaceholder stands for a login in lines to copy. The gate knows no password, and its pages
@@ -67,6 +68,9 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 			_ = htmlPages.ExecuteTemplate(&page, "gate.html", facts)
 		}
 	case "/ca.pem":
+		if r.URL.RawQuery == "trying" { // robotsgate doctor
+			p.hints.Try(client.AddrOf(connOf(r).client))
+		}
 		contentType = "application/x-pem-file"
 		page.Write(p.CA())
 	case "/bundle.pem":

@@ -22,6 +22,7 @@ const (
 	trustLasts  = 10 * time.Minute // for so long a request through TLS proves that its client trusts the CA
 	hangupGrace = 5 * time.Second  // a client that only probes for the protocol sends a request within this
 	hangupSoon  = 5 * time.Second  // after the handshake; browsers keep unused connections for longer
+	trialLasts  = time.Minute      // longer than robotsgate doctor tries its clients
 	maxClients  = 1024             // clients to remember; the log says nothing about further ones
 )
 
@@ -37,7 +38,7 @@ type TrustHints struct {
 
 // A hintKey is what one warning in a minute is about, however many connections the client opens.
 type hintKey struct {
-	kind    *Kind
+	kind    *Kind // nil: all, see [TrustHints.Try]
 	address netip.Addr
 }
 
@@ -46,6 +47,22 @@ type trust struct {
 	proven  time.Time // when it last sent a request through TLS
 	warned  time.Time
 	pending bool // it hung up, and a warning follows unless it sends a request within hangupGrace
+}
+
+// Try says that someone at this address tries now which of their programs trust the CA, so that the log warns of
+// none of them for a minute.
+func (h *TrustHints) Try(address netip.Addr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := h.trustLocked(hintKey{nil, address}); s != nil {
+		s.proven = time.Now()
+	}
+}
+
+// triedLocked reports whether the programs at an address are being tried.
+func (h *TrustHints) triedLocked(address netip.Addr) bool {
+	s := h.clients[hintKey{nil, address}]
+	return s != nil && time.Since(s.proven) < trialLasts
 }
 
 // A TLSClient is what the hints need to know about a client's TLS connection.
@@ -121,7 +138,7 @@ func (h *TrustHints) Stop() {
 func (h *TrustHints) rejected(c net.Conn, t *TLSClient, reason string) {
 	h.mu.Lock()
 	s := h.trustLocked(hintKey{t.Kind, AddrOf(c)})
-	warn := s != nil && time.Since(s.warned) >= warnEvery
+	warn := s != nil && time.Since(s.warned) >= warnEvery && !h.triedLocked(AddrOf(c))
 	if warn {
 		s.warned = time.Now()
 	}
@@ -143,7 +160,7 @@ func (h *TrustHints) hungUp(c net.Conn, t *TLSClient, reason string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.trustLocked(hintKey{t.Kind, AddrOf(c)})
-	if s == nil || s.pending || time.Since(s.proven) < trustLasts || time.Since(s.warned) < warnEvery {
+	if s == nil || s.pending || h.triedLocked(AddrOf(c)) || time.Since(s.proven) < trustLasts || time.Since(s.warned) < warnEvery {
 		return
 	}
 	s.pending = true

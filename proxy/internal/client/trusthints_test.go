@@ -201,6 +201,20 @@ func TestHangups(t *testing.T) {
 			time.Sleep(trustLasts)
 			hangUp(h)
 		}, 1},
+		{"doctor tries its programs", func(h *TrustHints) {
+			h.Try(netip.MustParseAddr("192.0.2.7"))
+			hangUp(h)
+			h.rejected(from("192.0.2.7"), &TLSClient{Kind: curl}, "alert")
+		}, 0},
+		{"doctor tries its programs elsewhere", func(h *TrustHints) {
+			h.Try(netip.MustParseAddr("192.0.2.8"))
+			hangUp(h)
+		}, 1},
+		{"doctor has tried its programs", func(h *TrustHints) {
+			h.Try(netip.MustParseAddr("192.0.2.7"))
+			time.Sleep(trialLasts) // fake clock
+			hangUp(h)
+		}, 1},
 		{"the gate stops", func(h *TrustHints) { hangUp(h); h.Stop() }, 0},
 		{"another client comes", func(h *TrustHints) {
 			hangUp(h)
