@@ -15,9 +15,16 @@ import (
 // memory that Go does not count, such as the pages of the snapshot index.
 const memoryShare = 0.9
 
-// limitMemory sets Go's memory limit from the lower of the container's and the configured one, in bytes (0: none),
+// gcPercent is Go's GOGC for a gate, unless the environment has one. A gate keeps little and allocates much, so that Go
+// would collect several times a second with 100. docs/performance.md has what it buys.
+const gcPercent = 250
+
+// limitMemory says when Go collects garbage: it sets gcPercent, and Go's memory limit from the lower of the container's and the configured one, in bytes (0: none),
 // unless GOMEMLIMIT is set.
 func limitMemory(log *slog.Logger, container memlimit.Provider, configured int64) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	limit, err := memlimit.Set(memlimit.WithRatio(memoryShare), memlimit.WithProvider(container))
 	switch {
 	case errors.Is(err, memlimit.ErrNoCgroup) || errors.Is(err, memlimit.ErrCgroupsNotSupported) || errors.Is(err, fs.ErrNotExist) || err == nil && limit == math.MaxInt64:

@@ -55,6 +55,20 @@ func TestLimitMemory(t *testing.T) {
 	}
 }
 
+// TestCollections: garbage is collected at gcPercent, unless the environment has another one.
+func TestCollections(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	for gogc, want := range map[string]int{"": gcPercent, "80": 80} {
+		debug.SetGCPercent(80) // as Go has done with GOGC=80
+		t.Setenv("GOGC", gogc)
+		limitMemory(slog.New(slog.DiscardHandler), func() (uint64, error) { return 0, memlimit.ErrNoLimit }, 0)
+		if got := debug.SetGCPercent(100); got != want {
+			t.Errorf("GOGC=%s: %d, want %d", gogc, got, want)
+		}
+	}
+}
+
 // TestLimitMemoryKeepsEnvironment: GOMEMLIMIT stays as it is set.
 func TestLimitMemoryKeepsEnvironment(t *testing.T) {
 	before := debug.SetMemoryLimit(3 << 30)
