@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"robotsgate/internal/field"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/robotstxt"
 )
 
 // Permitting returns the override that allows a crawler's requests with a method for a target, and nothing else. GET and
@@ -28,11 +28,15 @@ func Permitting(t canonical.Target, method, crawler string) *Override {
 	if method == http.MethodGet || method == http.MethodHead {
 		o.Methods = []string{http.MethodGet, http.MethodHead}
 	}
-	ask := Request{Target: t, Method: method, Crawler: &Crawler{Name: crawler}}
-	// Another reading of the path may be elsewhere.
-	d, decided := Overridden(Prepared([]Override{o}), Strict, ask, time.Time{})
-	if !decided || !d.Allow || checkMethod(method) != nil {
+	if checkMethod(method) != nil {
 		return nil
+	}
+	// Another reading of the path may be elsewhere.
+	if len(robotstxt.Readings(t.Path)) > 0 {
+		ask := Request{Target: t, Method: method, Crawler: &Crawler{Name: crawler}}
+		if d, decided := Overridden(Prepared([]Override{o}), Strict, ask, time.Time{}); !decided || !d.Allow {
+			return nil
+		}
 	}
 	return &o
 }
@@ -52,27 +56,33 @@ func (d *Decision) Permit(t canonical.Target, method string) string {
 }
 
 // EscapePath escapes the characters of a path that mean something in a pattern.
-func EscapePath(path string) string { return strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) }
+func EscapePath(path string) string { return patternEscapes.Replace(path) }
+
+var patternEscapes = strings.NewReplacer("*", "%2A", "$", "%24")
 
 // Line returns the override as an entry of overrides in a configuration, in one line.
 func (o *Override) Line() string {
-	var b strings.Builder
+	line := append(make([]byte, 0, 256), "- {"...)
 	list := func(key string, all []string) {
-		quoted := make([]string, len(all))
 		for i, text := range all {
-			quoted[i] = field.Quote(text)
+			if i == 0 {
+				line = append(append(line, key...), ": ["...)
+			} else {
+				line = append(line, ", "...)
+			}
+			line = append(line, field.Quote(text)...)
 		}
 		if len(all) > 0 {
-			fmt.Fprintf(&b, "%s: [%s], ", key, strings.Join(quoted, ", "))
+			line = append(line, "], "...)
 		}
 	}
-	var hosts []string
-	for _, h := range o.Hosts {
-		hosts = append(hosts, h.String())
+	hosts := make([]string, len(o.Hosts))
+	for i, h := range o.Hosts {
+		hosts[i] = h.String()
 	}
 	list("hosts", hosts)
 	list("paths", o.Paths)
 	list("methods", o.Methods)
 	list("crawlers", o.Crawlers)
-	return "- {" + b.String() + "action: " + string(o.Action) + ", reason: " + field.Quote(cmp.Or(o.Reason, "say why")) + "}"
+	return string(line) + "action: " + string(o.Action) + ", reason: " + field.Quote(cmp.Or(o.Reason, "say why")) + "}"
 }
