@@ -113,6 +113,14 @@ func (c Crawlers) NeedLogin() bool {
 	return c.RefuseUnknown && !slices.ContainsFunc(c.Known, func(k *Crawler) bool { return !k.Login.Required() })
 }
 
+// Names returns the names of the known crawlers.
+func (c Crawlers) Names() (names []string) {
+	for _, k := range c.Known {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
 // Named returns the crawler with a name, nil if there is none.
 func (c Crawlers) Named(name string) *Crawler {
 	for _, k := range append(slices.Clone(c.Known), c.Default) {

@@ -228,6 +228,18 @@ func TestDecision(t *testing.T) {
 	}
 }
 
+// TestDecisionOfUnknown: a client that the gate refuses gets no decision, as from robotsgate check.
+func TestDecisionOfUnknown(t *testing.T) {
+	food := &policy.Crawler{Name: "food", Tokens: []string{"foobot"}, UserAgents: []glob.Glob{glob.Text("food*")}}
+	h := listener(t, &origin{status: 200, body: rules, refuse: true, crawlers: []*policy.Crawler{food}})
+	for query, decided := range map[string]bool{"": false, "&agent=x": false, "&token=": false, "&token=x": true, "&agent=food": true, "&crawler=food": true} {
+		got := ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://a.example/"+query)
+		if (got.Code == http.StatusOK) != decided || strings.Contains(got.Body.String(), "name its crawler: food") == decided {
+			t.Errorf("%q: got %d %s", query, got.Code, got.Body)
+		}
+	}
+}
+
 // TestRobots follows one origin as it changes.
 func TestRobots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
@@ -50,10 +51,14 @@ func (a *admin) decide(r *http.Request) (*policy.Explanation, *policy.Decision, 
 		}
 	}
 	// An empty token, as the form sends it, replaces nothing.
-	if tokens := slices.DeleteFunc(q["token"], func(token string) bool { return token == "" }); len(tokens) > 0 {
+	tokens := slices.DeleteFunc(q["token"], func(token string) bool { return token == "" })
+	switch all := a.Engine.Crawlers(); {
+	case len(tokens) > 0:
 		with := *ask.Crawler
 		with.Tokens = tokens
 		ask.Crawler = &with
+	case all.RefuseUnknown && ask.Crawler == all.Default: // as from robotsgate check
+		return nil, nil, http.StatusBadRequest, fmt.Errorf("the gate refuses this client: it matches no crawler by its User-Agent alone; name its crawler: %s", strings.Join(all.Names(), ", "))
 	}
 	d, err := a.Engine.Decide(r.Context(), ask)
 	if err != nil {

@@ -188,11 +188,7 @@ func engineConfig(cfg *gate.Config, upstream *proxy.Transport) policy.Config {
 
 // crawler returns the crawler that the options identify.
 func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
-	k := all.Identify(policy.Client{UserAgent: c.Agent})
-	var names []string
-	for _, known := range all.Known {
-		names = append(names, known.Name)
-	}
+	k, names := all.Identify(policy.Client{UserAgent: c.Agent}), all.Names()
 	switch {
 	case c.Crawler != "":
 		if k = all.Named(c.Crawler); k == nil {

@@ -22,7 +22,10 @@ import (
 )
 
 // MCP answers a model's questions.
-type MCP struct{ Configured }
+type MCP struct {
+	Configured
+	Crawler string `placeholder:"NAME" help:"Answer for this crawler. Without it, for the one that a User-Agent alone identifies."`
+}
 
 // Run serves a client until standard input ends.
 func (m *MCP) Run(ctx context.Context, s console.Streams) error {
@@ -45,7 +48,7 @@ func (m *MCP) Run(ctx context.Context, s console.Streams) error {
 	// No proxy: the admin listener can't be reached through one.
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	transport := &http.Transport{DialContext: dialer.DialContext, MaxResponseHeaderBytes: 64 << 10, DisableCompression: true}
-	return mcp.Serve(ctx, s.In, s.Out, mcp.Options{Version: version(), Admin: admin, Transport: transport, Local: local})
+	return mcp.Serve(ctx, s.In, s.Out, mcp.Options{Version: version(), Admin: admin, Crawler: m.Crawler, Transport: transport, Local: local})
 }
 
 // A local answers by a configuration, as check and usage do, but the egress guard applies: a model chooses the URLs.
@@ -86,7 +89,7 @@ func ownAddresses(all ...string) (own []netip.AddrPort) {
 
 // crawler returns the crawler that a question names.
 func (l *local) crawler(q mcp.Question) (*policy.Crawler, error) {
-	c := Check{Agent: q.Agent}
+	c := Check{Agent: q.Agent, Crawler: q.Crawler}
 	if q.Token != "" {
 		c.Token = []string{q.Token}
 	}

@@ -17,8 +17,8 @@ import (
 // maxAnswer bounds an answer of the admin listener, in bytes.
 const maxAnswer = 1 << 20
 
-// errNoGate means that no gate runs.
-var errNoGate = errors.New("no gate runs")
+// errNoGate means that no gate answers.
+var errNoGate = errors.New("no gate answers")
 
 // A gate asks the one that runs, by its admin listener.
 type gate struct {
@@ -29,6 +29,9 @@ type gate struct {
 // check returns the decision. With errNoGate the local configuration decides; no other error may lead to another decision.
 func (g *gate) check(ctx context.Context, q Question) (*policy.Explanation, error) {
 	query := url.Values{"url": {q.URL}}
+	if q.Crawler != "" {
+		query.Set("crawler", q.Crawler)
+	}
 	if q.Token != "" {
 		query.Set("token", q.Token)
 	}
@@ -53,7 +56,7 @@ func nothingListens(err error) bool {
 // get reads an answer of the API, which must have a member.
 func (g *gate) get(ctx context.Context, path, member string, v any) error {
 	if g.admin == "" {
-		return errNoGate
+		return fmt.Errorf("%w: admin.listen is empty", errNoGate)
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, g.admin+path, nil)
 	if err != nil {

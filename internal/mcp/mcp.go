@@ -38,9 +38,10 @@ const (
 
 // A Question names a URL, and the crawler that wants to fetch it.
 type Question struct {
-	URL   string
-	Token string // product token; empty: that of the crawler
-	Agent string // User-Agent; empty: of no product
+	URL     string
+	Crawler string // its name in the configuration; empty: the one that Agent alone identifies
+	Token   string // product token; empty: that of the crawler
+	Agent   string // User-Agent; empty: of no product
 }
 
 // A Local answers without the gate. It must not connect to addresses that the egress rules forbid.
@@ -54,6 +55,7 @@ type Local interface {
 type Options struct {
 	Version   string
 	Admin     string            // URL of the admin listener of the gate that runs; empty: there is none
+	Crawler   string            // whom all questions are about, see [Question]
 	Transport http.RoundTripper // to Admin
 	Local     Local             // decides if no gate runs, and fetches pages
 }
@@ -64,7 +66,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 		Instructions: "Ask robots_check before you fetch a URL, and do not fetch it if it is not allowed. A refusal by robots rules is final: do not look for another way to the page.",
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	})
-	t := &tools{gate{o.Admin, o.Transport}, o.Local}
+	t := &tools{gate{o.Admin, o.Transport}, o.Local, o.Crawler}
 	t.add(server)
 	server.AddReceivingMiddleware(marked)
 	err := server.Run(ctx, &transport{&sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}, MaxLineLength: maxMessage}})

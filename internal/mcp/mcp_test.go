@@ -47,6 +47,7 @@ func says(status int, body string) admin {
 // A fakeLocal allows every URL.
 type fakeLocal struct {
 	checks, usages atomic.Int32
+	asked          Question // the last of Usage
 	check          func(context.Context, Question) error // before the answer; nil: nothing
 }
 
@@ -60,8 +61,9 @@ func (l *fakeLocal) Check(ctx context.Context, q Question) (*policy.Explanation,
 	return &policy.Explanation{Allowed: true, Evidence: policy.Evidence{URL: q.URL, ProductToken: q.Token, Reason: policy.NoMatch}}, nil
 }
 
-func (l *fakeLocal) Usage(context.Context, Question) (questions.UsageAnswer, []string, error) {
+func (l *fakeLocal) Usage(_ context.Context, q Question) (questions.UsageAnswer, []string, error) {
 	l.usages.Add(1)
+	l.asked = q
 	return questions.UsageAnswer{Usage: map[string]string{"search": "y"}, Detail: []usage.Detail{}, Licenses: []string{}}, []string{"a note"}, nil
 }
 
@@ -203,14 +205,14 @@ func TestArguments(t *testing.T) {
 func TestNoGate(t *testing.T) {
 	local := &fakeLocal{}
 	c := serve(t, nil, local).client(t)
-	if got, problem := call(t, c, "robots_check", checkArguments{URL: "http://a.example/"}); got["allowed"] != true || got["decided_by"] != "robotsgate mcp, since no gate runs" {
+	if got, problem := call(t, c, "robots_check", checkArguments{URL: "http://a.example/"}); got["allowed"] != true || got["decided_by"] != "robotsgate mcp by its own configuration, since no gate answers at http://127.0.0.1:9310" {
 		t.Errorf("got %v, %s", got, problem)
 	}
 	got, problem := call(t, c, "robots_usage", usageArguments{URL: "http://a.example/"})
 	if fmt.Sprint(got) != "map[detail:[] licenses:[] notes:[a note] url:http://a.example/ usage:map[search:y]]" {
 		t.Errorf("got %v, %s", got, problem)
 	}
-	if _, problem := call(t, c, "robots_explain", explainArguments{ID: "A1"}); !strings.HasPrefix(problem, "no gate runs at http://127.0.0.1:9310: ") {
+	if _, problem := call(t, c, "robots_explain", explainArguments{ID: "A1"}); !strings.HasPrefix(problem, "no gate answers at http://127.0.0.1:9310: ") {
 		t.Errorf("got %s", problem)
 	}
 }
@@ -271,6 +273,33 @@ func TestUsageDenied(t *testing.T) {
 	}
 	if local.usages.Load() != 0 {
 		t.Error("the page was fetched")
+	}
+}
+
+// TestCrawler: all questions are about the crawler that the operator names, and a page is fetched for the product token
+// that the gate's decision obeyed.
+func TestCrawler(t *testing.T) {
+	var asked []string
+	a := admin(func(r *http.Request) (int, string) {
+		asked = append(asked, r.URL.RawQuery)
+		return 200, `{"url": "http://a.example/", "allowed": true, "reason": "no-match", "product_token": "NewsBot"}`
+	})
+	local := &fakeLocal{}
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	go Serve(t.Context(), inR, outW, Options{Admin: "http://127.0.0.1:9310", Transport: a, Local: local, Crawler: "news"})
+	c := (&served{in: inW, out: outR}).client(t)
+	_, _ = call(t, c, "robots_check", checkArguments{URL: "http://a.example/"})
+	_, _ = call(t, c, "robots_usage", usageArguments{URL: "http://a.example/"})
+	if want := "crawler=news&url=http%3A%2F%2Fa.example%2F"; len(asked) != 2 || asked[0] != want || asked[1] != want {
+		t.Errorf("asked %q", asked)
+	}
+	if want := (Question{URL: "http://a.example/", Crawler: "news", Token: "NewsBot"}); local.asked != want {
+		t.Errorf("fetched for %+v", local.asked)
+	}
+	_, _ = call(t, c, "robots_usage", usageArguments{URL: "http://a.example/", Token: "Other"})
+	if local.asked.Token != "Other" {
+		t.Errorf("fetched for %+v", local.asked)
 	}
 }
 

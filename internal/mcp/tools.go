@@ -17,8 +17,9 @@ import (
 )
 
 type tools struct {
-	gate  gate
-	local Local
+	gate    gate
+	local   Local
+	crawler string // of all questions
 }
 
 func (t *tools) add(s *sdk.Server) {
@@ -95,19 +96,23 @@ type robotsResult struct {
 
 // decide returns the decision of the gate that runs, or if there is none the local one, and says which.
 func (t *tools) decide(ctx context.Context, q Question) (e *policy.Explanation, by string, err error) {
+	q.Crawler = t.crawler
 	if q.Token != "" && !policy.IsToken(q.Token) {
 		return nil, "", errors.New("token: expected letters, digits, _ and - only, such as ExampleBot")
 	}
 	e, err = t.gate.check(ctx, q)
 	if errors.Is(err, errNoGate) {
-		e, err = t.local.Check(ctx, q)
-		return e, "robotsgate mcp, since no gate runs", err
+		by = fmt.Sprintf("robotsgate mcp by its own configuration, since %v", err)
+		if e, err = t.local.Check(ctx, q); err != nil {
+			err = fmt.Errorf("%s: %w", by, err)
+		}
+		return e, by, err
 	}
 	return e, "the gate at " + t.gate.admin, err
 }
 
 func (t *tools) check(ctx context.Context, in checkArguments) (any, error) {
-	e, by, err := t.decide(ctx, Question(in))
+	e, by, err := t.decide(ctx, Question{URL: in.URL, Token: in.Token, Agent: in.Agent})
 	if err != nil {
 		return nil, err
 	}
@@ -145,13 +150,20 @@ func (t *tools) usage(ctx context.Context, in usageArguments) (any, error) {
 				r.Usage[d.Use] = d.Value
 			}
 		}
-		r.Notes = append(r.Notes, fmt.Sprintf("the page was not fetched: %s denies it, reason %s", by, e.Reason))
+		r.Notes = append(r.Notes, fmt.Sprintf("the page was not fetched, so what it states itself is not known: it is denied (reason: %s) by %s", e.Reason, by))
 		return &r, nil
+	}
+	q.Crawler = t.crawler
+	if q.Token == "" && policy.IsToken(e.ProductToken) {
+		q.Token = e.ProductToken // the gate may know the crawler, where the configuration does not
 	}
 	var notes []string
 	r.UsageAnswer, notes, err = t.local.Usage(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("robotsgate mcp fetches the page itself, by its own configuration (-c FILE): %w", err)
+	}
 	r.Notes = append(r.Notes, notes...)
-	return &r, err
+	return &r, nil
 }
 
 func (t *tools) explain(ctx context.Context, in explainArguments) (any, error) {
