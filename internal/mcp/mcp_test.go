@@ -47,7 +47,7 @@ func says(status int, body string) admin {
 // A fakeLocal allows every URL.
 type fakeLocal struct {
 	checks, usages atomic.Int32
-	asked          Question // the last of Usage
+	asked          Question                              // the last of Usage
 	check          func(context.Context, Question) error // before the answer; nil: nothing
 }
 
