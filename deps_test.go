@@ -52,7 +52,7 @@ var imports = map[string][]string{
 	"internal/replay":           {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape"},
 	"internal/evidence/bundle":  {"policy", "policy/snapshot", "policy/robotstxt", "proxy", "internal/audit", "internal/escape", "internal/evidence", "internal/replay"},
 	"internal/fleet":            {"internal/field", "internal/loglimit", "policy/snapshot", "policy/pace"},
-	"internal/keyfile":          {"internal/field", "policy/glob"},
+	"internal/keyfile":          {"internal/field", "policy/canonical"},
 	"internal/history":          {"policy/robotstxt", "policy/usage", "internal/escape"},
 	"internal/audit":            {"internal/escape", "internal/evidence", "internal/field", "internal/keyfile", "internal/loglimit", "policy", "policy/canonical", "policy/snapshot", "policy/glob", "policy/usage", "proxy"},
 	"internal/evidence":         {"internal/field", "internal/keyfile", "internal/wholefile"},

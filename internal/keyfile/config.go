@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"robotsgate/internal/field"
-	"robotsgate/policy/glob"
+	"robotsgate/policy/canonical"
 )
 
 // Config says how the requests of a crawler are signed (RFC 9421, Web Bot Auth).
@@ -81,47 +80,29 @@ func (c *Config) Warn(m *field.Mistakes, agents map[string]string) {
 	}
 }
 
-// ParseAgent returns the origin that publishes the keys of a crawler in canonical form: https://, the host in lower
-// case and ASCII, and the port unless it is 443. The text may end in a slash.
+// ParseAgent returns the origin that publishes the keys of a crawler in canonical form, see [canonical.Target]. The text
+// may end in a slash.
 func ParseAgent(text string) (string, error) {
-	const scheme, example = "https://", "expected an https origin, such as https://bots.example.com"
-	if len(text) < len(scheme) || !strings.EqualFold(text[:len(scheme)], scheme) {
-		return "", fmt.Errorf("%s, got %q", example, field.Cut(text))
-	}
-	authority := strings.TrimSuffix(text[len(scheme):], "/")
+	const example = "expected an https origin, such as https://bots.example.com"
+	scheme, authority, _ := strings.Cut(text, "://")
+	authority = strings.TrimSuffix(authority, "/")
 	switch {
+	case !strings.EqualFold(scheme, "https"):
+		return "", fmt.Errorf("%s, got %q", example, field.Cut(text))
 	case strings.ContainsFunc(authority, field.IsControl) || strings.ContainsAny(authority, ` "'\,;*%`):
 		return "", fmt.Errorf("%s: %q has a character that no host has", example, field.Cut(text))
 	case strings.Contains(authority, "@"):
 		return "", errors.New(example + ": leave out the user") // the text may hold a password
 	case strings.ContainsAny(authority, "/?#"):
 		return "", fmt.Errorf("%s: leave out the path, and what follows it, of %q; the keys are at /.well-known/http-message-signatures-directory there", example, field.Cut(text))
+	case strings.HasSuffix(authority, ":"):
+		return "", errors.New(example + ": the port is missing after the colon")
 	}
-	host, port, hasPort := authority, "", false
-	if end := strings.LastIndexByte(authority, ':'); end > strings.LastIndexByte(authority, ']') {
-		host, port, hasPort = authority[:end], authority[end+1:], true
-	}
-	literal := strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]")
-	if !literal && strings.ContainsAny(host, "[]:") {
-		return "", fmt.Errorf("%s: write an IPv6 address in brackets, as in https://[2001:db8::1]", example)
-	}
-	name, err := glob.Name(host)
+	t, err := canonical.ParseTarget("https", authority, "/")
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", example, err)
 	}
-	if strings.Contains(name, ":") {
-		name = "[" + name + "]"
-	}
-	if !hasPort {
-		return scheme + name, nil
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", fmt.Errorf("%s: expected a port between 1 and 65535, got %q", example, field.Cut(port))
-	}
-	if port = strings.TrimLeft(port, "0"); port == "443" {
-		return scheme + name, nil
-	}
-	return scheme + name + ":" + port, nil
+	return t.Origin(), nil
 }
 
 // An Agent is an https origin that publishes the keys of one or several crawlers.
