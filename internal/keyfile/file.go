@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"syscall"
 )
 
 // maxBytes bounds a key file. A key takes 119 bytes.
@@ -39,23 +38,18 @@ func Load(path string) (*Key, error) {
 
 // read returns the contents of a key file.
 func read(path string) ([]byte, error) {
-	if info, err := os.Stat(path); err != nil {
+	info, err := os.Stat(path)
+	if err != nil {
 		return nil, fileError(err)
-	} else if !info.Mode().IsRegular() {
+	}
+	if !info.Mode().IsRegular() { // opening a pipe waits for a writer
 		return nil, notRegular(info)
 	}
-	// Without O_NONBLOCK, opening a pipe waits for a writer. Another file may have taken the path
-	// since the call of Stat.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fileError(err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return nil, fileError(err)
-	} else if !info.Mode().IsRegular() {
-		return nil, notRegular(info)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
 		return nil, fileError(err)
