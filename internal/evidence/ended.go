@@ -46,14 +46,8 @@ func (l *Log) keepEnded(text string, end bool) error {
 
 // Ended returns the last checkpoint of each log in the list of a folder.
 func Ended(dir string) ([]Line, error) {
-	text, err := os.ReadFile(filepath.Join(dir, EndedFile))
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return lastOf(text), nil
+	text, err := readFile(filepath.Join(dir, EndedFile))
+	return lastOf(text), err
 }
 
 func lastOf(text []byte) (all []Line) {

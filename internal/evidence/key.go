@@ -129,10 +129,8 @@ func (k *Keys) Witnesses() (names []string) {
 
 // Verifier returns the verifier of signatures by a key (note.Verifiers).
 func (k *Keys) Verifier(name string, id uint32) (note.Verifier, error) {
-	for _, w := range k.witnesses {
-		if w.Name() == name && w.KeyHash() == id {
-			return w, nil
-		}
+	if i := k.witness(name, id); i >= 0 {
+		return k.witnesses[i], nil
 	}
 	for _, l := range k.logs {
 		if !l.isFor(name) {
@@ -161,22 +159,21 @@ func (k *Keys) Open(text []byte) (torchwood.Checkpoint, *note.Note, error) {
 		return none, nil, err
 	case c.Extension != "":
 		return none, nil, errors.New("the checkpoint has extension lines")
-	case !slices.ContainsFunc(n.Sigs, func(s note.Signature) bool { return s.Name == c.Origin && !k.isWitness(s) }):
+	case !slices.ContainsFunc(n.Sigs, func(s note.Signature) bool { return s.Name == c.Origin && k.witness(s.Name, s.Hash) < 0 }):
 		return none, nil, errors.New("the checkpoint is not signed by the key of its log")
 	}
 	return c, n, nil
 }
 
-func (k *Keys) isWitness(s note.Signature) bool {
-	return slices.ContainsFunc(k.witnesses, func(w *torchwood.CosignatureVerifier) bool {
-		return w.Name() == s.Name && w.KeyHash() == s.Hash
-	})
+// witness returns the place in Witnesses of the one with a key, -1 if there is none.
+func (k *Keys) witness(name string, id uint32) int {
+	return slices.IndexFunc(k.witnesses, func(w *torchwood.CosignatureVerifier) bool { return w.Name() == name && w.KeyHash() == id })
 }
 
 // Cosigned returns which witnesses have signed a note that Open has returned, by their place in Witnesses.
 func (k *Keys) Cosigned(n *note.Note) (by []int) {
-	for i, w := range k.witnesses {
-		if slices.ContainsFunc(n.Sigs, func(s note.Signature) bool { return s.Name == w.Name() && s.Hash == w.KeyHash() }) {
+	for _, s := range n.Sigs {
+		if i := k.witness(s.Name, s.Hash); i >= 0 {
 			by = append(by, i)
 		}
 	}

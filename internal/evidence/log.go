@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -54,20 +53,25 @@ type Log struct {
 // OpenLog returns the log that continues what is in Files and Dir, or a new one.
 func OpenLog(o Options) (*Log, error) {
 	l := &Log{o: o, tree: &Tree{}}
+	var err error
 	if o.Ends {
-		if err := cmp.Or(l.rename(o.Name+"/"+o.Gate), l.openWitnesses(nil, 0, nil)); err != nil {
-			return nil, err
-		}
-	} else if err := l.resume(); err != nil {
+		err = l.begin(o.Name+"/"+o.Gate, state{}, nil)
+	} else {
+		err = l.resume()
+	}
+	if err != nil {
 		return nil, err
 	}
 	return l, l.cover(false)
 }
 
-// rename begins an empty log.
-func (l *Log) rename(name string) (err error) {
-	l.signer, err = NewSigner(name, l.o.Key)
-	return err
+// begin names the log, and prepares its witnesses. Kept is what was known of them with the last checkpoint, and tail the
+// entries since then.
+func (l *Log) begin(name string, kept state, tail []tlog.Hash) (err error) {
+	if l.signer, err = NewSigner(name, l.o.Key); err != nil {
+		return err
+	}
+	return l.openWitnesses(kept, tail)
 }
 
 // Key returns the verifier key of the log.

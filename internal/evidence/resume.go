@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,10 +54,10 @@ func (l *Log) resume() error {
 	case r.latest > 0 || l.o.Known:
 		r.broken = "neither the checkpoint in data_dir nor the records are there any more"
 	default:
-		return cmp.Or(l.rename(l.o.Name), l.openWitnesses(nil, 0, nil))
+		return l.begin(l.o.Name, state{}, nil)
 	}
 	l.broken = r.broken
-	return cmp.Or(l.rename(l.o.Name+"/"+strconv.Itoa(max(r.latest, 1)+1)), l.openWitnesses(nil, 0, nil))
+	return l.begin(l.o.Name+"/"+strconv.Itoa(max(r.latest, 1)+1), state{}, nil)
 }
 
 // goOn continues the log that was found.
@@ -68,13 +67,13 @@ func (l *Log) goOn(r *resumption, kept *state) error {
 		l.note, l.covered = r.note, r.kept.N
 	}
 	if kept == nil {
-		return cmp.Or(l.rename(r.name), l.openWitnesses(nil, 0, nil))
+		return l.begin(r.name, state{}, nil)
 	}
 	var err error
 	if l.kept, err = json.Marshal(kept); err != nil {
 		return err
 	}
-	return cmp.Or(l.rename(r.name), l.openWitnesses(kept.Witnesses, r.kept.N, r.tail))
+	return l.begin(r.name, *kept, r.tail)
 }
 
 // keys returns the key of the log and of those with suffixes.

@@ -3,8 +3,6 @@ package evidence
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,9 +33,6 @@ type witnessState struct {
 	// answer can be lost, or come after the end of the gate.
 	Asked []growth `json:"asked,omitempty"`
 }
-
-// maxState bounds the two files, in bytes.
-const maxState = 1 << 20
 
 // saveState keeps a checkpoint and the state to go on from it, with the state for the checkpoint before: a sudden end may
 // come between the two files. When it returns, the disk has both.
@@ -72,19 +67,11 @@ func loadState(dir string) (note string, states []state, err error) {
 	return string(text), slices.DeleteFunc(states, func(s state) bool { return s.Tree == nil || s.Tree.From != 0 || !s.Tree.valid() }), nil
 }
 
-// readFile returns the contents of a small file, nil if there is no file.
+// readFile returns the contents of a file that the gate has written, nil if there is no file.
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxState+1))
-	if err == nil && len(text) > maxState {
-		err = fmt.Errorf("%s: longer than %d bytes", path, maxState)
 	}
 	return text, err
 }

@@ -90,9 +90,7 @@ type Answer struct {
 
 var errOtherSize = errors.New("it has cosigned another size than this log knows of")
 
-// openWitnesses prepares the witnesses. Before is what was known of them when the log had a size, and tail the
-// entries since then.
-func (l *Log) openWitnesses(before []witnessState, size int64, tail []tlog.Hash) error {
+func (l *Log) openWitnesses(kept state, tail []tlog.Hash) error {
 	for _, o := range l.o.Witnesses {
 		v, err := torchwood.NewCosignatureVerifier(o.Key)
 		if err != nil {
@@ -100,9 +98,9 @@ func (l *Log) openWitnesses(before []witnessState, size int64, tail []tlog.Hash)
 		}
 		w := &witness{url: o.URL, verifier: v, pause: askInterval}
 		w.witnessState = witnessState{Key: o.Key, Cosigned: growth{&Tree{}, l.tree.Clone()}}
-		for _, s := range before {
-			if s.Key == o.Key && s.Cosigned.valid(size) {
-				s.Asked = slices.DeleteFunc(s.Asked, func(g growth) bool { return !g.valid(size) })
+		for _, s := range kept.Witnesses {
+			if s.Key == o.Key && s.Cosigned.valid(kept.Tree.Size) {
+				s.Asked = slices.DeleteFunc(s.Asked, func(g growth) bool { return !g.valid(kept.Tree.Size) })
 				w.witnessState = s
 				for _, leaf := range tail {
 					w.append(leaf)
