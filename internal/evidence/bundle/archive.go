@@ -2,16 +2,12 @@ package bundle
 
 import (
 	"archive/zip"
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -24,8 +20,8 @@ import (
 // implements replay.Evidence.
 type archive struct {
 	files   map[string]*zip.File
-	answers map[string][]answer // by URL
-	work    int64               // bytes that were read to be parsed
+	answers map[string][]snapshot.Answer // by URL
+	work    int64                        // bytes that were read to be parsed
 }
 
 // A NoBundleError says that a file is no bundle, or that it is made to harm.
@@ -106,47 +102,40 @@ func (l *limitedAt) ReadAt(p []byte, at int64) (int, error) {
 	return l.r.ReadAt(p, at)
 }
 
-// read returns the contents of a member. The error is fs.ErrNotExist if there is none.
-func (a *archive) read(name string) ([]byte, error) {
-	var b bytes.Buffer
-	err := a.stream(name, func(r io.Reader) error {
-		_, err := b.ReadFrom(r)
-		return err
-	})
-	return b.Bytes(), err
-}
-
-// stream reads a member. archive/zip lets it have no other length than the directory states.
-func (a *archive) stream(name string, read func(io.Reader) error) error {
+// open opens a member. The error is fs.ErrNotExist if there is none. archive/zip lets it have no other length than the
+// directory states.
+func (a *archive) open(name string) (io.ReadCloser, error) {
 	f := a.files[name]
 	if f == nil {
-		return fmt.Errorf("%s is not in the bundle: %w", name, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s is not in the bundle: %w", name, fs.ErrNotExist)
 	}
 	r, err := f.Open()
 	if err != nil {
-		return noBundle("%s: %v", name, err)
+		return nil, noBundle("%s: %v", name, err)
+	}
+	return &memberReader{r, name}, nil
+}
+
+// read returns the contents of a member.
+func (a *archive) read(name string) ([]byte, error) {
+	r, err := a.open(name)
+	if err != nil {
+		return nil, err
 	}
 	defer r.Close()
-	in := &source{r: r}
-	if err := read(in); err != nil {
-		if in.err != nil {
-			return noBundle("%s: %v", name, in.err)
-		}
-		return err
-	}
-	return nil
+	return io.ReadAll(r)
 }
 
-// A source keeps the error of a reader.
-type source struct {
-	r   io.Reader
-	err error
+// A memberReader reads a member. Its errors are NoBundleErrors.
+type memberReader struct {
+	io.ReadCloser
+	name string
 }
 
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
+func (m *memberReader) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p)
 	if err != nil && err != io.EOF {
-		s.err = err
+		err = noBundle("%s: %v", m.name, err)
 	}
 	return n, err
 }
@@ -174,7 +163,7 @@ func (a *archive) named(folder, digest string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != digest {
+	if snapshot.Digest(string(text)) != digest {
 		return nil, snapshot.ErrChanged
 	}
 	return text, nil
@@ -200,21 +189,12 @@ func (a *archive) Body(digest string) (string, error) {
 
 // History returns the answers of an origin to requests for its robots.txt.
 func (a *archive) History(origin string) ([]snapshot.Answer, error) {
-	return a.history(origin + robotsPath), nil
+	return a.answers[origin+robotsPath], nil
 }
 
 // TDMRepHistory returns those to requests for its tdmrep.json.
 func (a *archive) TDMRepHistory(origin string) ([]snapshot.Answer, error) {
-	return a.history(origin + tdmrepPath), nil
-}
-
-func (a *archive) history(url string) []snapshot.Answer {
-	kept := a.answers[url]
-	all := make([]snapshot.Answer, 0, len(kept))
-	for i := range kept {
-		all = append(all, kept[i].stored())
-	}
-	return all
+	return a.answers[origin+tdmrepPath], nil
 }
 
 const (
@@ -224,42 +204,42 @@ const (
 
 // loadAnswers reads answers.jsonl. Bad is called for each line that is no answer.
 func (a *archive) loadAnswers(bad func(at string, err error)) error {
-	a.answers = map[string][]answer{}
-	count := 0
-	err := a.stream(answersName, func(r io.Reader) error {
-		for line, err := range linesOf(answersName, r) {
-			if err != nil {
-				return err
-			}
-			var one answer
-			err := json.Unmarshal(line.Text, &one)
-			count++
-			switch {
-			case count > maxAnswerCount || len(a.answers[one.URL]) == maxAnswersOf:
-				return noBundle("%s: more than %d answers, or more than %d about one URL", answersName, maxAnswerCount, maxAnswersOf)
-			case err != nil:
-				bad(fmt.Sprintf("%s:%d", answersName, line.Number), err)
-				continue
-			}
-			url := one.URL
-			one.URL = "" // it is the key
-			a.answers[url] = append(a.answers[url], one)
-		}
-		return nil
-	})
-	for _, all := range a.answers {
-		slices.SortStableFunc(all, func(x, y answer) int { return x.Time.Compare(y.Time) })
+	a.answers = map[string][]snapshot.Answer{}
+	r, err := a.open(answersName)
+	if err != nil {
+		return err
 	}
-	return err
+	defer r.Close()
+	count := 0
+	for line, err := range linesOf(answersName, r) {
+		if err != nil {
+			return err
+		}
+		var one answer
+		err := json.Unmarshal(line.Text, &one)
+		count++
+		switch {
+		case count > maxAnswerCount || len(a.answers[one.URL]) == maxAnswersOf:
+			return noBundle("%s: more than %d answers, or more than %d about one URL", answersName, maxAnswerCount, maxAnswersOf)
+		case err != nil:
+			bad(fmt.Sprintf("%s:%d", answersName, line.Number), err)
+			continue
+		}
+		a.answers[one.URL] = append(a.answers[one.URL], one.stored())
+	}
+	for _, all := range a.answers {
+		slices.SortStableFunc(all, func(x, y snapshot.Answer) int { return x.From.Compare(y.From) })
+	}
+	return nil
 }
 
 // names returns the names of the members in a folder, sorted.
-func (a *archive) names(folder string) []string {
-	return slices.Sorted(func(yield func(string) bool) {
-		for name := range maps.Keys(a.files) {
-			if strings.HasPrefix(name, folder) && !yield(name) {
-				return
-			}
+func (a *archive) names(folder string) (all []string) {
+	for name := range a.files {
+		if strings.HasPrefix(name, folder) {
+			all = append(all, name)
 		}
-	})
+	}
+	slices.Sort(all)
+	return all
 }

@@ -198,7 +198,7 @@ func (c *checker) contents() error {
 		}
 	}
 	for _, name := range []string{readmeName, reportName} {
-		if err := c.stream(name, discard); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := c.readThrough(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -216,8 +216,14 @@ func (c *checker) contents() error {
 	return nil
 }
 
-func discard(r io.Reader) error {
-	_, err := io.Copy(io.Discard, r)
+// readThrough reports whether a member can be read.
+func (c *checker) readThrough(name string) error {
+	r, err := c.open(name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = io.Copy(io.Discard, r)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"strings"
 
@@ -27,33 +28,37 @@ func (c *checker) entries() error {
 		}
 		return config, err
 	})
-	each := func(proofs iter.Seq2[evidence.Text, error]) error {
-		next, stop := iter.Pull2(proofs)
-		defer stop()
-		err := c.stream(recordsName, func(r io.Reader) error {
-			for line, err := range linesOf(recordsName, r) {
-				if err != nil {
-					return err
-				}
-				proof, err, _ := next()
-				if err != nil {
-					return err
-				}
-				if err := c.entry(line, proof.Text, replayer); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if _, _, more := next(); err == nil && more {
-			c.find(badProof, proofsName, "there are more proofs than records")
-		}
+	records, err := c.open(recordsName)
+	if err != nil {
 		return err
 	}
-	if c.files[proofsName] == nil {
-		return each(func(func(evidence.Text, error) bool) {})
+	defer records.Close()
+	proofs, err := c.open(proofsName)
+	if errors.Is(err, fs.ErrNotExist) {
+		proofs, err = io.NopCloser(strings.NewReader("")), nil // contents has reported it
 	}
-	return c.stream(proofsName, func(r io.Reader) error { return each(linesOf(proofsName, r)) })
+	if err != nil {
+		return err
+	}
+	defer proofs.Close()
+	next, stop := iter.Pull2(linesOf(proofsName, proofs))
+	defer stop()
+	for line, err := range linesOf(recordsName, records) {
+		if err != nil {
+			return err
+		}
+		proof, err, _ := next()
+		if err != nil {
+			return err
+		}
+		if err := c.entry(line, proof.Text, replayer); err != nil {
+			return err
+		}
+	}
+	if _, _, more := next(); more {
+		c.find(badProof, proofsName, "there are more proofs than records")
+	}
+	return nil
 }
 
 // entry checks an entry with its proof, which is empty if there is none.

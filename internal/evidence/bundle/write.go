@@ -129,7 +129,7 @@ func (c *Collector) Write(w io.Writer, o Options) (*Made, error) {
 			if of[a.URL]++; count > maxAnswerCount || of[a.URL] > maxAnswersOf { // check would refuse the bundle
 				return tooLarge("more than %d answers of sites, or more than %d about %s", maxAnswerCount, maxAnswersOf, a.URL)
 			}
-			return writeJSON(w, a)
+			return json.NewEncoder(w).Encode(a)
 		})
 	})
 	for _, digest := range slices.Sorted(maps.Keys(u.bodies)) {
@@ -187,14 +187,6 @@ func writeLine(w io.Writer, text []byte) error {
 	}
 	_, err := w.Write([]byte{'\n'})
 	return err
-}
-
-func writeJSON(w io.Writer, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return writeLine(w, text)
 }
 
 // A writer writes the members of a zip file within the bounds of a bundle.
