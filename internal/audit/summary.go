@@ -16,7 +16,8 @@ type Count struct {
 	Reported int `json:"reported"` // would be denied, but report mode let them through
 }
 
-func (c *Count) add(r *Entry) {
+// Add counts the request of an entry.
+func (c *Count) Add(r *Entry) {
 	c.Requests++
 	switch {
 	case r.denied():
@@ -26,6 +27,17 @@ func (c *Count) add(r *Entry) {
 	case r.Decision == "allow":
 		c.Allowed++
 	}
+}
+
+// Undecided returns how many of the requests were neither decided nor refused.
+func (c Count) Undecided() int { return c.Requests - c.Allowed - c.Denied - c.Reported }
+
+// Sum adds another count.
+func (c *Count) Sum(d *Count) {
+	c.Requests += d.Requests
+	c.Allowed += d.Allowed
+	c.Denied += d.Denied
+	c.Reported += d.Reported
 }
 
 // A Span is from the first to the last of some times. It is zero if there are none.
@@ -100,7 +112,7 @@ func (t *Tally) add(name string, r *Entry) {
 		c = &Count{}
 		t.counts[strings.Clone(name)] = c
 	}
-	c.add(r)
+	c.Add(r)
 }
 
 // Len returns the number of names.
@@ -126,7 +138,7 @@ func (s *Summary) Line(l *Line) {
 		return
 	}
 	s.Include(r.Time)
-	s.add(r)
+	s.Count.Add(r)
 	s.Bytes += r.Bytes
 	s.Lost += r.Lost
 	if r.Decision == "" && r.Refused == "" {

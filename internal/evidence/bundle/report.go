@@ -42,7 +42,7 @@ type report struct {
 	Refused      []row // refused, or would have been
 	Rows         []row // the first entries
 
-	days     map[string]*day
+	days     map[string]*audit.Count
 	versions map[string]*version // by digest
 	lines    int                 // of all versions that have decided
 }
@@ -85,7 +85,7 @@ type reason struct {
 }
 
 func newReport() *report {
-	return &report{days: map[string]*day{}, versions: map[string]*version{}}
+	return &report{days: map[string]*audit.Count{}, versions: map[string]*version{}}
 }
 
 // entry takes an entry, with its line of records.jsonl.
@@ -95,11 +95,11 @@ func (p *report) entry(r *audit.Entry, number int) {
 	key := r.Time.UTC().Format(time.DateOnly)
 	d := p.days[key]
 	if d == nil {
-		d = &day{}
+		d = &audit.Count{}
 		p.days[key] = d
 	}
-	d.add(o)
-	p.use(r, o)
+	d.Add(r)
+	p.use(r)
 	line := row{Entry: r, Number: number, Outcome: o, Why: strings.TrimSuffix(why(r), ": "+o)}
 	if r.Robots != nil {
 		line.digest = r.Robots.SHA256

@@ -7,31 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"robotsgate/internal/audit"
 	"robotsgate/policy/robotstxt"
 )
-
-// A day counts the requests of a day, or of a month.
-type day struct{ Allowed, Refused, Reported, Undecided int }
-
-func (d *day) add(outcome string) {
-	switch outcome {
-	case allowed:
-		d.Allowed++
-	case refused:
-		d.Refused++
-	case reported:
-		d.Reported++
-	default:
-		d.Undecided++
-	}
-}
-
-func (d *day) sum(e *day) {
-	d.Allowed += e.Allowed
-	d.Refused += e.Refused
-	d.Reported += e.Reported
-	d.Undecided += e.Undecided
-}
 
 // A chart shows requests by day or month, as bars in an area with a height of 120, 10 wide each.
 type chart struct {
@@ -41,7 +19,7 @@ type chart struct {
 }
 
 type bar struct {
-	day
+	audit.Count
 	Name  string
 	X     int
 	Parts []part
@@ -57,7 +35,7 @@ const (
 )
 
 // draw draws the days. Days without a request in between count too.
-func draw(days map[string]*day) (c chart) {
+func draw(days map[string]*audit.Count) (c chart) {
 	names := slices.Sorted(maps.Keys(days))
 	if len(names) == 0 {
 		return c
@@ -73,22 +51,22 @@ func draw(days map[string]*day) (c chart) {
 		c.Unit = "month"
 		layout, next = "2006-01", func(t time.Time) time.Time { return t.AddDate(0, 1, 0) }
 		from = time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
-		months := map[string]*day{}
+		months := map[string]*audit.Count{}
 		for name, d := range days {
 			month := name[:len(layout)]
 			if months[month] == nil {
-				months[month] = &day{}
+				months[month] = &audit.Count{}
 			}
-			months[month].sum(d)
+			months[month].Sum(d)
 		}
 		days = months
 	}
 	for t := from; !t.After(to) && len(c.Bars) < maxBars; t = next(t) {
 		b := bar{Name: t.Format(layout)}
 		if d := days[b.Name]; d != nil {
-			b.day = *d
+			b.Count = *d
 		}
-		c.Max = max(c.Max, b.Allowed+b.Refused+b.Reported+b.Undecided)
+		c.Max = max(c.Max, b.Requests)
 		c.Bars = append(c.Bars, b)
 	}
 	c.Max = roundUp(c.Max)
@@ -105,7 +83,7 @@ func (b *bar) place(i, most int) {
 	for _, p := range []struct {
 		class string
 		n     int
-	}{{"refused", b.Refused}, {"reported", b.Reported}, {"allowed", b.Allowed}, {"undecided", b.Undecided}} {
+	}{{"refused", b.Denied}, {"reported", b.Reported}, {"allowed", b.Allowed}, {"undecided", b.Undecided()}} {
 		if p.n == 0 {
 			continue
 		}
@@ -117,16 +95,11 @@ func (b *bar) place(i, most int) {
 
 // Ticks returns the names under the chart: the first, one in the middle and the last.
 func (c *chart) Ticks() []string {
-	switch n := len(c.Bars); n {
-	case 0:
+	n := len(c.Bars)
+	if n == 0 {
 		return nil
-	case 1:
-		return []string{c.Bars[0].Name}
-	case 2:
-		return []string{c.Bars[0].Name, c.Bars[1].Name}
-	default:
-		return []string{c.Bars[0].Name, c.Bars[n/2].Name, c.Bars[n-1].Name}
 	}
+	return slices.Compact([]string{c.Bars[0].Name, c.Bars[n/2].Name, c.Bars[n-1].Name})
 }
 
 // Width returns the width of the area.

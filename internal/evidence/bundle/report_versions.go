@@ -46,12 +46,9 @@ type fileLine struct {
 
 // A lineUse counts the requests about which a line has decided.
 type lineUse struct {
-	Rule                       string
-	Allowed, Refused, Reported int
+	audit.Count
+	Rule string
 }
-
-// Count returns the number of requests.
-func (u *lineUse) Count() int { return u.Allowed + u.Refused + u.Reported }
 
 // A ruleRow is a line of a file that decided.
 type ruleRow struct {
@@ -69,7 +66,7 @@ type inForce struct {
 }
 
 // use counts the line that decided.
-func (p *report) use(r *audit.Entry, o string) {
+func (p *report) use(r *audit.Entry) {
 	if r.TDMRep != "" {
 		v := p.version(r.TDMRep)
 		v.TDMRep = true
@@ -96,14 +93,7 @@ func (p *report) use(r *audit.Entry, o string) {
 		u = &lineUse{Rule: rule}
 		v.used[line] = u
 	}
-	switch o {
-	case allowed:
-		u.Allowed++
-	case reported:
-		u.Reported++
-	default:
-		u.Refused++
-	}
+	u.Add(r)
 }
 
 func (p *report) version(digest string) *version {
@@ -163,7 +153,7 @@ func (p *report) pickRules() {
 		}
 	}
 	slices.SortFunc(p.Rules, func(a, b ruleRow) int {
-		return cmp.Or(b.Count()-a.Count(), strings.Compare(a.URL, b.URL), a.Line-b.Line)
+		return cmp.Or(b.Requests-a.Requests, strings.Compare(a.URL, b.URL), a.Line-b.Line)
 	})
 	p.Rules = p.Rules[:min(maxRuleRows, len(p.Rules))]
 }
