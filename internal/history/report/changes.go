@@ -45,15 +45,24 @@ type decisionRow struct {
 // maxChanged bounds the decisions, and the changes of usage, that are listed for one change.
 const maxChanged = 100
 
-// changes compares the rules of consecutive phases, for clients that no crawler matches
-// and for configured crawlers.
+// changes compares the rules of consecutive phases.
 func (p *originHistory) changes(paths []string) []changeRow {
+	tokens, asked := p.asked()
+	wanted := func(token string) bool {
+		return !asked || token == snapshot.NoSlot || token == snapshot.TokenKey(tokens)
+	}
+	return changesOf(p.answers, &p.rules, wanted, func(of clients, was, is phase) changeRow { return p.change(of, was, is, paths) })
+}
+
+// changesOf compares consecutive phases, for clients that no crawler matches and for configured crawlers. Beside the
+// answers to all clients, it looks at those that have bound crawlers with the tokens that are wanted.
+func changesOf(kept []snapshot.Answer, rules *snapshot.Settings, wanted func(token string) bool, change func(of clients, was, is phase) changeRow) []changeRow {
 	all := []changeRow{}
 	for _, crawlers := range []bool{false, true} {
-		answers := slices.DeleteFunc(slices.Clone(p.answers), func(a snapshot.Answer) bool { return a.Crawlers != crawlers })
+		answers := slices.DeleteFunc(slices.Clone(kept), func(a snapshot.Answer) bool { return a.Crawlers != crawlers })
 		reported := map[[2]phase]bool{} // changes that hold for all crawlers
-		for _, slot := range p.bound(answers) {
-			phases := phasesOf(answers, slot, &p.rules, time.Now())
+		for _, slot := range slotsOf(answers, wanted) {
+			phases := phasesOf(answers, slot, rules, time.Now())
 			for i := 1; i < len(phases); i++ {
 				pair := [2]phase{phases[i-1], phases[i]}
 				pair[0].at = time.Time{} // it may have begun at another time for one crawler
@@ -61,8 +70,7 @@ func (p *originHistory) changes(paths []string) []changeRow {
 					continue
 				}
 				reported[pair] = slot == ""
-				c := p.change(clientsOf(crawlers, slot), phases[i-1], phases[i], paths)
-				all = append(all, c)
+				all = append(all, change(clientsOf(crawlers, slot), phases[i-1], phases[i]))
 			}
 		}
 	}
@@ -70,15 +78,11 @@ func (p *originHistory) changes(paths []string) []changeRow {
 	return all
 }
 
-// bound returns the slots of the crawlers that answers have bound, as far as they are asked for.
-// The first is "", for all.
-func (p *originHistory) bound(answers []snapshot.Answer) []string {
-	tokens, asked := p.asked()
+// slotsOf returns the slots of answers with the tokens that are wanted. The first is "", for all crawlers.
+func slotsOf(answers []snapshot.Answer, wanted func(token string) bool) []string {
 	all := []string{""}
 	for _, a := range answers {
-		_, token, _ := snapshot.SplitSlot(a.Slot)
-		mine := !asked || token == snapshot.NoSlot || token == snapshot.TokenKey(tokens)
-		if mine && !slices.Contains(all, a.Slot) {
+		if _, token, _ := snapshot.SplitSlot(a.Slot); wanted(token) && !slices.Contains(all, a.Slot) {
 			all = append(all, a.Slot)
 		}
 	}

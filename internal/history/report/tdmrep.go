@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"robotsgate/internal/history"
 	"robotsgate/policy/snapshot"
@@ -33,34 +32,12 @@ func (p *originHistory) tdmrepRows() (rows []answerRow) {
 	return rows
 }
 
-// tdmrepChanges compares the consecutive files that were in force, for clients that no crawler matches and for
-// configured crawlers.
-func (p *originHistory) tdmrepChanges(paths []string) (all []changeRow) {
-	for _, crawlers := range []bool{false, true} {
-		answers := slices.DeleteFunc(slices.Clone(p.tdmrep), func(a snapshot.Answer) bool { return a.Crawlers != crawlers })
-		slots := []string{""}
-		for _, a := range answers {
-			if !slices.Contains(slots, a.Slot) {
-				slots = append(slots, a.Slot)
-			}
-		}
-		reported := map[[2]string]bool{} // changes that hold for all crawlers
-		for _, slot := range slots {
-			phases := phasesOf(answers, slot, p.rules.ForTDMRep(), time.Now())
-			for i := 1; i < len(phases); i++ {
-				was, is := phases[i-1], phases[i]
-				if was.sha256 == is.sha256 || reported[[2]string{was.sha256, is.sha256}] {
-					continue
-				}
-				if slot == "" {
-					reported[[2]string{was.sha256, is.sha256}] = true
-				}
-				all = append(all, p.tdmrepChange(clientsOf(crawlers, slot), was, is, paths))
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b changeRow) int { return a.Time.Compare(b.Time) })
-	return all
+// tdmrepChanges compares the consecutive files that were in force.
+func (p *originHistory) tdmrepChanges(paths []string) []changeRow {
+	all := changesOf(p.tdmrep, p.rules.ForTDMRep(), func(string) bool { return true }, func(of clients, was, is phase) changeRow {
+		return p.tdmrepChange(of, was, is, paths)
+	})
+	return slices.DeleteFunc(all, func(c changeRow) bool { return c.Was == c.Is }) // answers without a file
 }
 
 func (p *originHistory) tdmrepChange(of clients, was, is phase, paths []string) changeRow {
