@@ -89,7 +89,7 @@ var imports = map[string][]string{
 	"internal/doctor": {"internal/audit", "internal/ca", "internal/clientenv", "internal/confine", "internal/confine/attempts", "internal/console", "internal/datadir", "internal/escape", "internal/evidence",
 		"internal/fleet", "internal/gate", "internal/keyfile"},
 	"internal/history/report": {"internal/audit", "internal/console", "internal/datadir", "internal/escape", "internal/gate", "internal/history", "policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage"},
-	"internal/auditreport":    {"internal/audit", "internal/console", "internal/datadir", "internal/escape", "internal/evidence", "internal/field", "internal/gate", "internal/replay", "internal/terminal", "policy", "policy/canonical", "policy/canonical"},
+	"internal/auditreport":    {"internal/audit", "internal/console", "internal/datadir", "internal/escape", "internal/evidence", "internal/field", "internal/gate", "internal/replay", "internal/terminal", "policy", "policy/canonical"},
 	"internal/outcomes":       {"internal/audit", "internal/console", "internal/escape", "policy", "proxy"},
 	"internal/processes":      {},
 	"internal/requestlog":     {"proxy", "internal/audit", "internal/escape", "internal/terminal"},

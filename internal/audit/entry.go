@@ -3,11 +3,13 @@ package audit
 import (
 	"encoding/json"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy"
@@ -253,6 +255,19 @@ func robotsOf(d *policy.Decision) *Robots {
 		r.Copy = new(answerOf(st.Good))
 	}
 	return r
+}
+
+// Permitting returns the override that would allow a request that was denied, and no other; nil if there is none.
+func (r *Entry) Permitting() *policy.Override {
+	target, err := canonical.ParseURL(r.Origin + r.Path)
+	if err != nil || r.Decision != "deny" || r.Refused != "" || r.Redacted {
+		return nil
+	}
+	method := r.Method
+	if r.Path == "" {
+		method = http.MethodConnect // a tunnel that is passed through: all that it carries
+	}
+	return policy.Permitting(target, method, r.Crawler)
 }
 
 // Reported reports whether report mode let the request through, which would have been denied.

@@ -249,32 +249,14 @@ func merged(all []SuggestedOverride, list func(*SuggestedOverride) *[]string) (o
 	return out
 }
 
-// A Permission is an override that allows one refused request and no other.
-type Permission struct {
-	Entry *Entry
-	SuggestedOverride
-}
-
-// Permission returns the override that would allow the request, if only one was given and a decision has refused it.
-// It returns nil if there is no such override. An override that has refused the request is no case of it: see Refused.
-func (s *Suggestions) Permission() *Permission {
-	r := s.refused
-	if s.selected != 1 || r == nil || r.Reason == policy.ByOverride || r.Redacted {
-		return nil
+// Permission returns the override that would allow the request, and no other, if only one was given and a decision has
+// refused it. It returns nil if there is no such override. An override that has refused the request is no case of it:
+// see Refused.
+func (s *Suggestions) Permission() (*Entry, *policy.Override) {
+	if s.selected != 1 || s.refused == nil || s.refused.Reason == policy.ByOverride {
+		return nil, nil
 	}
-	of, target, ok := scopeOf(r)
-	if !ok {
-		return nil
-	}
-	method := r.Method
-	if r.Path == "" {
-		method = http.MethodConnect // a tunnel that is passed through: all that it carries
-	}
-	o := policy.Permitting(target, method, of.crawler)
-	if o == nil {
-		return nil
-	}
-	return &Permission{r, SuggestedOverride{Hosts: []string{of.host}, Paths: o.Paths, Methods: o.Methods, Crawlers: o.Crawlers}}
+	return s.refused, s.refused.Permitting()
 }
 
 // list returns the methods; nil: all. GET and HEAD go together.

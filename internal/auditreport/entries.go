@@ -4,14 +4,12 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
 	"robotsgate/policy"
-	"robotsgate/policy/canonical"
 )
 
 // An entryPrinter prints entries one by one.
@@ -56,16 +54,11 @@ func (r entryText) Passthrough() bool { return r.Tunnel && r.Path == "" && r.Ori
 
 // Permit returns the override that would allow a request that a decision has refused, and no other; "" if there is none.
 func (r entryText) Permit() string {
-	target, err := canonical.ParseURL(r.Origin + cmp.Or(r.Path, "/"))
-	if err != nil || r.Decision != "deny" || r.Refused != "" || r.Redacted {
+	o := r.Permitting()
+	if o == nil {
 		return ""
 	}
-	method := r.Method
-	if r.Passthrough() {
-		method = http.MethodConnect
-	}
-	d := policy.Decision{Crawler: &policy.Crawler{Name: r.Crawler}}
-	return d.Permit(target, method)
+	return o.Line()
 }
 
 // Took returns the time that the request took.

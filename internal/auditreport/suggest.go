@@ -56,8 +56,9 @@ type suggestion struct {
 
 func (t *suggestReport) result() (string, any, bool) {
 	t.invalid.warn(t.s)
-	if p := t.Permission(); p != nil {
-		return "permission", permission{entryText{Entry: p.Entry}, p.SuggestedOverride}, false
+	if r, o := t.Permission(); o != nil {
+		suggested := audit.SuggestedOverride{Hosts: []string{o.Hosts[0].String()}, Paths: o.Paths, Methods: o.Methods, Crawlers: o.Crawlers}
+		return "permission", permission{entryText{Entry: r}, suggested}, false
 	}
 	all := t.Overrides()
 	if len(all) == 0 {
