@@ -31,7 +31,7 @@ type report struct {
 	Gates        []audit.Named
 	Sites        []audit.Named
 	SiteCount    int
-	Reasons      []reason
+	Reasons      []audit.Named
 	Rules        []ruleRow
 	RuleCount    int
 	Versions     []*version // of robots.txt and tdmrep.json, those in the report
@@ -76,12 +76,6 @@ type row struct {
 	Why     string
 	Link    string // to the line of robots.txt in the report; empty: it is not there
 	digest  string
-}
-
-// A reason is why requests were allowed or refused.
-type reason struct {
-	audit.Named
-	Text string
 }
 
 func newReport() *report {
@@ -185,9 +179,7 @@ func (p *report) finish(u *used, m *Made, o *Options) error {
 	p.Chart = draw(p.days)
 	p.Crawlers, p.Gates = p.Summary.Crawlers.Top(maxSites), p.Summary.Gates.Top(maxSites)
 	p.Sites, p.SiteCount = p.Hosts.Top(maxSites), p.Hosts.Len()
-	for _, named := range p.Summary.Reasons.Top(math.MaxInt) {
-		p.Reasons = append(p.Reasons, reason{named, reasonText(named.Name)})
-	}
+	p.Reasons = p.Summary.Reasons.Top(math.MaxInt)
 	p.Stated = p.Preferences.Top(maxSites)
 	p.pickVersions()
 	if err := u.answers(p.answer); err != nil {
@@ -230,6 +222,7 @@ var reportPage = template.Must(template.New("report").Funcs(template.FuncMap{
 	"day":    func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
 	"clock":  func(t time.Time) string { return t.UTC().Format(time.TimeOnly) },
 	"number": number,
+	"reason": reasonText,
 	"short":  func(s string) string { return s[:min(12, len(s))] },
 	"slug":   strings.NewReplacer(" ", "-").Replace,
 	"plural": func(n int, one, many string) string {
