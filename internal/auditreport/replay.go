@@ -3,7 +3,6 @@ package auditreport
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
@@ -87,7 +86,7 @@ func (a *replayReport) result() (string, any, bool) {
 	r := replayResult{Counts: map[string]int{}, Differences: a.differences, Invalid: a.noEntry}
 	for _, o := range replay.Outcomes {
 		n := a.counts[o]
-		r.Counts[strings.ReplaceAll(string(o), " ", "_")] = n
+		r.Counts[o.Key()] = n
 		switch {
 		case o.Gone():
 			r.Gone += n

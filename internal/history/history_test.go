@@ -11,12 +11,22 @@ import (
 
 func parse(text string) *robotstxt.File { return robotstxt.Parse([]byte(text), 0) }
 
+// A comparison is of two versions of a robots.txt.
+type comparison struct {
+	name, was, is string
+	tokens, paths []string
+	want          string // lines
+}
+
+func (c comparison) check(t *testing.T, got []string) {
+	t.Helper()
+	if s := strings.Join(got, "\n"); s != c.want {
+		t.Errorf("%s: got\n%s\nwant\n%s", c.name, s, c.want)
+	}
+}
+
 func TestCompare(t *testing.T) {
-	for _, test := range []struct {
-		name, was, is string
-		tokens, paths []string
-		want          string
-	}{
+	for _, test := range []comparison{
 		{"nothing", "User-agent: *\nDisallow: /a\n", "# new\nUser-agent: *\nDisallow: /a\n", nil, nil, ""},
 		{"a rule less", "User-agent: *\nDisallow: /a\n", "User-agent: *\n", nil, nil,
 			"/a: deny (line 2: Disallow: /a) -> allow (no rule matches)"},
@@ -28,15 +38,11 @@ func TestCompare(t *testing.T) {
 		{"the second token", "User-agent: *\nDisallow: /\n", "User-agent: b\nDisallow: /b\n", []string{"a", "b"}, nil,
 			"/: deny (line 2: Disallow: /) -> allow (no rule matches)"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			var got []string
-			for _, d := range Compare(parse(test.was), parse(test.is), test.tokens, test.paths) {
-				got = append(got, d.Path+": "+Words(d.Was)+" -> "+Words(d.Is))
-			}
-			if s := strings.Join(got, "\n"); s != test.want {
-				t.Errorf("got\n%s\nwant\n%s", s, test.want)
-			}
-		})
+		var got []string
+		for _, d := range Compare(parse(test.was), parse(test.is), test.tokens, test.paths) {
+			got = append(got, d.Path+": "+Words(d.Was)+" -> "+Words(d.Is))
+		}
+		test.check(t, got)
 	}
 }
 

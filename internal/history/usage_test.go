@@ -8,11 +8,7 @@ import (
 )
 
 func TestCompareUsage(t *testing.T) {
-	for _, test := range []struct {
-		name, was, is string
-		tokens, paths []string
-		want          string
-	}{
+	for _, test := range []comparison{
 		{"nothing stated", "User-agent: *\nDisallow: /a\n", "User-agent: *\n", nil, nil, ""},
 		{"the same, elsewhere", "User-agent: *\nContent-Usage: train-ai=n\n", "User-agent: *\nContent-Signal: ai-train=no\n", nil, nil, ""},
 		{"a reservation", "User-agent: *\nAllow: /\n", "User-agent: *\nAllow: /\nContent-Usage: train-ai=n\n", nil, nil,
@@ -29,15 +25,11 @@ func TestCompareUsage(t *testing.T) {
 		{"a licence", "User-agent: *\nLicense: https://a.example/1.xml\n", "License: https://a.example/2.xml\nUser-agent: *\n", nil, nil,
 			"/: licence https://a.example/1.xml (line 2) -> licence https://a.example/2.xml (line 1)"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			var got []string
-			for _, r := range CompareUsage(parse(test.was), parse(test.is), test.tokens, test.paths) {
-				got = append(got, r.Path+": "+StatedWords(r.Was)+" -> "+StatedWords(r.Is))
-			}
-			if s := strings.Join(got, "\n"); s != test.want {
-				t.Errorf("got\n%s\nwant\n%s", s, test.want)
-			}
-		})
+		var got []string
+		for _, r := range CompareUsage(parse(test.was), parse(test.is), test.tokens, test.paths) {
+			got = append(got, r.Path+": "+StatedWords(r.Was)+" -> "+StatedWords(r.Is))
+		}
+		test.check(t, got)
 	}
 }
 

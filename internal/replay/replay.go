@@ -55,6 +55,9 @@ const (
 // Outcomes are all outcomes, in the order of reports.
 var Outcomes = []Outcome{Same, Different, NoDecision, Redacted, NoConfiguration, BadConfiguration, NoSnapshot, BadSnapshot, NotInForce, Unreadable}
 
+// Key returns the name of the outcome in JSON.
+func (o Outcome) Key() string { return strings.ReplaceAll(string(o), " ", "_") }
+
 // Gone reports whether evidence is missing.
 func (o Outcome) Gone() bool {
 	return o != Same && o != Different && o != NoDecision && !o.Changed()

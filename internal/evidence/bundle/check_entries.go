@@ -172,11 +172,8 @@ func (c *checker) decide(at string, r *audit.Entry, replayer *replay.Replayer) {
 		c.NoDecision++
 	default:
 		if outcome.Gone() {
-			c.Missing[Kind(outcome)]++
+			c.Missing[outcome.Key()]++
 		}
-		c.find(Kind(outcome), at, "%s: %s", r.ID, why)
+		c.find(outcome.Key(), at, "%s: %s", r.ID, why)
 	}
 }
-
-// Kind returns the name of an outcome in JSON.
-func Kind(o replay.Outcome) string { return strings.ReplaceAll(string(o), " ", "_") }
