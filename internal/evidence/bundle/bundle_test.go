@@ -64,13 +64,9 @@ func TestLogs(t *testing.T) {
 		}
 		keys := first.keys(t, witness(t, "witness.example").Verifier().String())
 		collector, logs := collect(t, &audit.Filter{URL: pattern}, keys, second.Bytes(), beginning, first.Bytes())
-		var out bytes.Buffer
-		m, err := collector.Write(&out, options(k, logs, keys, "Two logs"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		bundle, m := write(t, collector, options(k, logs, keys, "Two logs"))
 		var sizes []int64
-		got := check(t, out.Bytes(), CheckOptions{Keys: []string{first.signer.Key()}})
+		got := check(t, bundle, CheckOptions{Keys: []string{first.signer.Key()}})
 		for _, l := range got.Logs {
 			sizes = append(sizes, l.Size)
 		}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/datadir"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/keyfile"
@@ -54,14 +55,7 @@ func (k *kept) Body(digest string) (string, error) {
 	return body, nil
 }
 
-func parse(text []byte) (*policy.Config, error) {
-	c, err := gate.KeptConfig(text)
-	if err != nil {
-		return nil, err
-	}
-	p := gate.EngineConfig(c, nil, nil, nil, nil)
-	return &p, nil
-}
+var parse = datadir.Settings
 
 // newKept returns evidence about sites that have all served robotsText since noon.
 func newKept(t testing.TB, sites int) *kept {
@@ -218,8 +212,15 @@ func (w *logWriter) keys(t testing.TB, witnesses ...string) *evidence.Keys {
 func (k *kept) bundle(t testing.TB, w *logWriter, filter *audit.Filter, witnesses ...string) ([]byte, *Made) {
 	keys := w.keys(t, witnesses...)
 	c, logs := collect(t, filter, keys, w.Bytes())
+	o := options(k, logs, keys, "What we did")
+	o.KeyTexts = []string{w.signer.Key()}
+	return write(t, c, o)
+}
+
+func write(t testing.TB, c *Collector, o Options) ([]byte, *Made) {
+	t.Helper()
 	var out bytes.Buffer
-	m, err := c.Write(&out, Options{Title: "What we did", Program: "test", Made: noon, Logs: logs, Keys: keys, KeyTexts: []string{w.signer.Key()}, Evidence: k, Parse: parse})
+	m, err := c.Write(&out, o)
 	if err != nil {
 		t.Fatal(err)
 	}

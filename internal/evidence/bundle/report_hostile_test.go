@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -89,11 +88,8 @@ func TestReportHostile(t *testing.T) {
 		w.checkpoint(t, false)
 		keys := w.keys(t)
 		collector, logs := collect(t, &audit.Filter{}, keys, w.Bytes())
-		var out bytes.Buffer
-		if _, err := collector.Write(&out, options(k, logs, keys, text, text)); err != nil {
-			t.Fatal(err)
-		}
-		_, contents := members(t, out.Bytes())
+		bundle, _ := write(t, collector, options(k, logs, keys, text, text))
+		_, contents := members(t, bundle)
 		return contents[reportName], contents[readmeName]
 	}
 	plain, _ := pages("plain")

@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -35,11 +34,8 @@ func TestReport(t *testing.T) {
 	w.checkpoint(t, false, witness(t, "witness.example"))
 	keys := w.keys(t, witness(t, "witness.example").Verifier().String())
 	collector, logs := collect(t, &audit.Filter{Since: noon}, keys, w.Bytes())
-	var out bytes.Buffer
-	if _, err := collector.Write(&out, options(k, logs, keys, "What we did "+hostile, hostile)); err != nil {
-		t.Fatal(err)
-	}
-	_, contents := members(t, out.Bytes())
+	bundle, _ := write(t, collector, options(k, logs, keys, "What we did "+hostile, hostile))
+	_, contents := members(t, bundle)
 	got := structure(t, contents[reportName])
 	want, err := os.ReadFile("testdata/report.txt")
 	if err != nil || got != string(want) {
