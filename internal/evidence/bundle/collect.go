@@ -44,10 +44,10 @@ type pick struct {
 // A logPart is what is known of one log.
 type logPart struct {
 	number   int
-	name     string
-	best     evidence.Checkpoint // see cover
-	period   span                // of its entries in the period of the selection
-	selected int64
+	Name     string
+	Best     evidence.Checkpoint // see cover
+	Period   span                // of its entries in the period of the selection
+	Selected int64               // entries in the bundle
 }
 
 // A span is a range of the entries of a log.
@@ -109,7 +109,7 @@ func (c *Collector) Node(log string, index int64, hash tlog.Hash) {
 func (c *Collector) log(name string) *logPart {
 	l := c.logs[name]
 	if l == nil {
-		l = &logPart{number: len(c.order), name: name}
+		l = &logPart{number: len(c.order), Name: name}
 		c.logs[name], c.order = l, append(c.order, l)
 	}
 	return l
@@ -133,7 +133,7 @@ func (c *Collector) Line(text []byte) error {
 func (c *Collector) entry(r *audit.Entry, text []byte) {
 	log := c.order[c.last.log]
 	if c.period.Selects(r) {
-		log.period.add(c.last.index)
+		log.Period.add(c.last.index)
 	}
 	if !c.filter.Selects(r) {
 		return
@@ -169,14 +169,14 @@ func (c *Collector) cover(logs []evidence.Report) (uncovered int) {
 			uncovered++
 			continue
 		}
-		c.order[p.log].selected++
+		c.order[p.log].Selected++
 		needed[p.log] = max(needed[p.log], p.index+1)
 	}
 	for _, r := range logs {
 		l := c.log(r.Name)
 		for _, p := range r.Checkpoints { // ascending by cosignatures
-			if l.selected > 0 && p.Size >= needed[l.number] && p.Size <= maxTree {
-				l.best = p
+			if l.Selected > 0 && p.Size >= needed[l.number] && p.Size <= maxTree {
+				l.Best = p
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func (c *Collector) cover(logs []evidence.Report) (uncovered int) {
 }
 
 // covered reports whether the checkpoint of its log covers an entry.
-func (c *Collector) covered(p pick) bool { return p.index >= 0 && p.index < c.order[p.log].best.Size }
+func (c *Collector) covered(p pick) bool { return p.index >= 0 && p.index < c.order[p.log].Best.Size }
 
 // prove returns a function that makes the proof of an entry that is covered.
 func (c *Collector) prove() (func(p pick, leaf []byte) (tlog.RecordProof, error), error) {
@@ -196,7 +196,7 @@ func (c *Collector) prove() (func(p pick, leaf []byte) (tlog.RecordProof, error)
 		if !c.covered(p) {
 			continue
 		}
-		if err := wanted[p.log].want(c.order[p.log].best.Size, p.index); err != nil {
+		if err := wanted[p.log].want(c.order[p.log].Best.Size, p.index); err != nil {
 			return nil, err
 		}
 	}
@@ -204,7 +204,7 @@ func (c *Collector) prove() (func(p pick, leaf []byte) (tlog.RecordProof, error)
 		return nil, err
 	}
 	return func(p pick, leaf []byte) (tlog.RecordProof, error) {
-		best := &c.order[p.log].best
+		best := &c.order[p.log].Best
 		hashes, err := tlog.ProveRecord(best.Size, p.index, wanted[p.log])
 		if err == nil {
 			err = tlog.CheckRecord(hashes, best.Size, best.Root, p.index, tlog.RecordHash(leaf))
@@ -250,7 +250,7 @@ func (c *Collector) Proof(logs []evidence.Report) (text []byte, err error) {
 	}
 	err = c.each(func(_ int, p pick, leaf []byte) error {
 		if hashes, err := prove(p, leaf); err == nil && text == nil { // else the entry is not in the tree: see cutTail
-			text = torchwood.FormatProof(p.index, hashes, []byte(c.order[p.log].best.Note))
+			text = torchwood.FormatProof(p.index, hashes, []byte(c.order[p.log].Best.Note))
 		}
 		return nil
 	})

@@ -49,14 +49,9 @@ type Made struct {
 
 // A LogSummary is what a bundle says about a log.
 type LogSummary struct {
-	Name, Key string
-	Size      int64 // entries that its checkpoint covers
-	Root      string
-	Cosigned  []string // witnesses of the checkpoint, verified ones first
-	Period    span     // of its entries in the period
-	Selected  int64    // entries in the bundle
-	Number    int      // of the file of its checkpoint
-	note      string
+	*logPart
+	Cosigned []string // witnesses of the checkpoint, verified ones first
+	Number   int      // of the file of its checkpoint
 }
 
 // Write writes the bundle. It returns ErrUncovered if no checkpoint covers any of the entries, or if there is none.
@@ -85,7 +80,7 @@ func (c *Collector) Write(w io.Writer, o Options) (*Made, error) {
 		if err != nil {
 			return err
 		}
-		line := proof{p.index, c.order[p.log].name, hashes}
+		line := proof{p.index, c.order[p.log].Name, hashes}
 		_, _ = proofLines.Write(line.appendTo(nil))
 		if m.Entries++; o.Progress != nil {
 			o.Progress()
@@ -120,7 +115,7 @@ func (c *Collector) Write(w io.Writer, o Options) (*Made, error) {
 		return err
 	})
 	for _, l := range m.Logs {
-		z.read(fmt.Sprintf("%s%d.txt", checkpointsDir, l.Number), func() ([]byte, error) { return []byte(l.note), nil })
+		z.read(fmt.Sprintf("%s%d.txt", checkpointsDir, l.Number), func() ([]byte, error) { return []byte(l.Best.Note), nil })
 	}
 	z.member(answersName, func(w io.Writer) error {
 		count, of := 0, map[string]int{} // by URL
@@ -150,20 +145,19 @@ func (c *Collector) Write(w io.Writer, o Options) (*Made, error) {
 // leaveOut takes back the selected entry n.
 func (c *Collector) leaveOut(n int) {
 	p := &c.picks[n]
-	c.order[p.log].selected--
+	c.order[p.log].Selected--
 	p.index = -1
 }
 
 // summaries returns the logs of which entries are selected.
 func (c *Collector) summaries(keys *evidence.Keys) (all []LogSummary) {
 	for _, l := range c.order {
-		if l.selected == 0 {
+		if l.Selected == 0 {
 			continue
 		}
-		s := LogSummary{Name: l.name, Size: l.best.Size, Root: l.best.Root.String(), Period: l.period, Selected: l.selected, Number: len(all) + 1, note: l.best.Note}
-		s.Key, _ = keys.Log(l.name)
-		if _, n, err := keys.Open([]byte(l.best.Note)); err == nil {
-			s.Cosigned = cosigners(l.name, n)
+		s := LogSummary{logPart: l, Number: len(all) + 1}
+		if _, n, err := keys.Open([]byte(l.Best.Note)); err == nil {
+			s.Cosigned = cosigners(l.Name, n)
 		}
 		all = append(all, s)
 	}
