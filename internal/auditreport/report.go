@@ -67,7 +67,8 @@ func Print(s console.Streams, c *gate.Config, a Options) error {
 	}
 	done := console.NewProgress(nil)
 	stop := line.Follow(done.Text, false)
-	readErr := a.lines(s, reports[0], done, func(l *audit.Line) {
+	v, _ := reports[0].(*verifyReport)
+	readErr := a.lines(s, v, done, func(l *audit.Line) {
 		for _, r := range reports {
 			r.Line(l)
 		}
@@ -102,18 +103,17 @@ func Print(s console.Streams, c *gate.Config, a Options) error {
 // errNotLog says that a file has lines, but no entry. For --verify that is a fault of the log.
 var errNotLog = errors.New("not an audit log: no line is a record of a request")
 
-// lines calls each for every line of the files that has an entry which the filter selects, or none. A verifier gets
-// all lines. Done counts them.
-func (a *Options) lines(s console.Streams, first report, done *console.Progress, each func(*audit.Line)) error {
-	v, verifies := first.(*verifyReport)
+// lines calls each for every line of the files that has an entry which the filter selects, or none. V, unless it is nil,
+// gets all lines. Done counts them.
+func (a *Options) lines(s console.Streams, v *verifyReport, done *console.Progress, each func(*audit.Line)) error {
 	logs := map[string]bool{} // by file with lines: it has an entry
 	err := audit.Texts(a.File, s.In, func(file string, text evidence.Text) {
 		done.Lines.Add(1)
-		if verifies {
+		if v != nil {
 			v.Verifier.Line(file, text)
-		}
-		if verifies && !a.Replay {
-			return // parsing a line takes longer than verifying it
+			if !a.Replay {
+				return // parsing a line takes longer than verifying it
+			}
 		}
 		l := audit.ParseLine(file, text)
 		if l == nil {

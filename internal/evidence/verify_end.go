@@ -144,17 +144,15 @@ func (v *Verifier) absent(k Known, name string, size int64) {
 		return
 	}
 	if k.Ended {
-		var oldest time.Time
+		var written interval
 		for _, l := range v.logs {
 			for _, p := range l.pieces {
 				for _, g := range p.groups {
-					if oldest.IsZero() || g.oldest.Before(oldest) {
-						oldest = g.oldest
-					}
+					written.add(g.oldest)
 				}
 			}
 		}
-		if k.Time.Before(oldest) {
+		if k.Time.Before(written.oldest) {
 			v.note("log %s, of %d records until %s, was rotated away, or was not given", name, size, utc(k.Time))
 			return
 		}
