@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"syscall"
 )
 
 // maxBytes bounds a key file. A key takes 119 bytes.
@@ -38,18 +39,23 @@ func Load(path string) (*Key, error) {
 
 // read returns the contents of a key file.
 func read(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
+	if info, err := os.Stat(path); err != nil {
 		return nil, fileError(err)
-	}
-	if !info.Mode().IsRegular() { // opening a pipe waits for a writer
+	} else if !info.Mode().IsRegular() {
 		return nil, notRegular(info)
 	}
-	f, err := os.Open(path)
+	// Without O_NONBLOCK, opening a pipe waits for a writer. Another file may have taken the path
+	// since the call of Stat.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fileError(err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return nil, fileError(err)
+	} else if !info.Mode().IsRegular() {
+		return nil, notRegular(info)
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
 		return nil, fileError(err)

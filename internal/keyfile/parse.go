@@ -2,12 +2,10 @@ package keyfile
 
 import (
 	"bytes"
-	"cmp"
-	"crypto/ecdh"
-	"crypto/ecdsa"
 	"crypto/ed25519"
-	"crypto/rsa"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
@@ -72,22 +70,22 @@ func privateBlock(data []byte) ([]byte, error) {
 	return nil, notPEM(bytes.TrimSpace(data))
 }
 
-// otherForms are the forms of private keys, by the types of their PEM blocks, that are none of PKCS #8.
-var otherForms = map[string]string{
-	"OPENSSH PRIVATE KEY": "a key in the form of OpenSSH",
-	"RSA PRIVATE KEY":     "an RSA key",
-	"EC PRIVATE KEY":      "an EC key",
-	"DSA PRIVATE KEY":     "a DSA key",
-}
-
 // contents returns what is in a block of PKCS #8.
 func contents(block *pem.Block) ([]byte, error) {
+	const convert = "; requests are signed with Ed25519 keys in PKCS #8 only"
 	switch {
 	case block.Type == "ENCRYPTED PRIVATE KEY", strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
 		return nil, errors.New("the key in it is encrypted, and a gate that starts can ask for no password: " + needed)
+	case block.Type == "OPENSSH PRIVATE KEY":
+		return nil, errors.New("it is a key in the form of OpenSSH" + convert)
+	case block.Type == "RSA PRIVATE KEY":
+		return nil, errors.New("it is an RSA key" + convert)
+	case block.Type == "EC PRIVATE KEY":
+		return nil, errors.New("it is an EC key" + convert)
+	case block.Type == "DSA PRIVATE KEY":
+		return nil, errors.New("it is a DSA key" + convert)
 	case block.Type != "PRIVATE KEY":
-		form := cmp.Or(otherForms[block.Type], "a private key of another form")
-		return nil, errors.New("it is " + form + "; requests are signed with Ed25519 keys in PKCS #8 only")
+		return nil, errors.New("it is a private key of another form" + convert)
 	}
 	return block.Bytes, nil
 }
@@ -110,22 +108,50 @@ func notPEM(data []byte) error {
 	return errors.New("there is no PEM block in it: " + needed)
 }
 
+// A privateKeyInfo is OneAsymmetricKey of RFC 5958, section 2. Version 1 has no public key.
+type privateKeyInfo struct {
+	Version    int
+	Algorithm  pkix.AlgorithmIdentifier
+	PrivateKey []byte
+	Attributes asn1.RawValue  `asn1:"optional,tag:0"`
+	PublicKey  asn1.BitString `asn1:"optional,tag:1"`
+}
+
+// kinds are the algorithms of keys that are often in such files.
+var kinds = map[string]string{
+	"1.2.840.113549.1.1.1":  "an RSA key",
+	"1.2.840.113549.1.1.10": "an RSA key",
+	"1.2.840.10045.2.1":     "an EC key",
+	"1.2.840.10040.4.1":     "a DSA key",
+	"1.3.101.110":           "an X25519 key, which can't sign",
+	"1.3.101.111":           "an X448 key, which can't sign",
+	"1.3.101.113":           "an Ed448 key",
+}
+
+const ed25519OID = "1.3.101.112" // RFC 8410, section 3
+
 // parsePKCS8 returns the Ed25519 key in der.
 func parsePKCS8(der []byte) (ed25519.PrivateKey, error) {
+	damaged := errors.New("the key in it is damaged: " + needed)
+	var info privateKeyInfo
+	rest, err := asn1.Unmarshal(der, &info)
+	if err != nil || len(rest) > 0 || info.Version < 0 || info.Version > 1 { // version 2 has the number 1
+		return nil, damaged
+	}
+	if oid := info.Algorithm.Algorithm.String(); oid != ed25519OID {
+		kind := kinds[oid]
+		if kind == "" {
+			kind = "a key of another kind"
+		}
+		return nil, errors.New("it is " + kind + ": " + needed)
+	}
 	parsed, err := x509.ParsePKCS8PrivateKey(der)
-	if err != nil {
-		return nil, errors.New("the key in it is damaged or of another kind: " + needed)
+	private, ok := parsed.(ed25519.PrivateKey)
+	if err != nil || !ok {
+		return nil, damaged
 	}
-	kind := "a key of another kind"
-	switch key := parsed.(type) {
-	case ed25519.PrivateKey:
-		return key, nil
-	case *rsa.PrivateKey:
-		kind = "an RSA key"
-	case *ecdsa.PrivateKey:
-		kind = "an EC key"
-	case *ecdh.PrivateKey:
-		kind = "an X25519 key, which can't sign"
+	if p := info.PublicKey.Bytes; len(p) > 0 && !bytes.Equal(p, private.Public().(ed25519.PublicKey)) {
+		return nil, errors.New("the public key in it does not belong to the private key: " + needed)
 	}
-	return nil, errors.New("it is " + kind + ": " + needed)
+	return private, nil
 }
