@@ -4,7 +4,6 @@
 package field
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -28,7 +27,7 @@ type Source interface {
 	Where(path string) string // where that is, in words, such as "line 3"
 }
 
-// Mistakes collects the mistakes of a struct and of the structs in it. The zero value is ready for use.
+// Mistakes collects the mistakes of a struct and of the structs in it.
 type Mistakes struct {
 	path string // of the struct
 	*found
@@ -41,20 +40,11 @@ type found struct {
 	bad    map[string]bool // paths that have a mistake already
 }
 
-// From returns a collection for values from a source; nil: their source is not known.
+// From returns a collection for values from a source.
 func From(s Source) *Mistakes { return &Mistakes{found: &found{source: s, bad: map[string]bool{}}} }
 
-func (m *Mistakes) init() {
-	if m.found == nil {
-		m.found = From(nil).found
-	}
-}
-
 // In returns a collection for a struct in this one, which adds to this one.
-func (m *Mistakes) In(section string) *Mistakes {
-	m.init()
-	return &Mistakes{path: m.at(section), found: m.found}
-}
+func (m *Mistakes) In(section string) *Mistakes { return &Mistakes{m.at(section), m.found} }
 
 // at returns the whole path of a field; "" stands for the struct itself.
 func (m *Mistakes) at(field string) string { return Join(m.path, field) }
@@ -67,38 +57,21 @@ func Join(path, field string) string {
 	return path + "." + field
 }
 
-// Given reports whether the source has a value for a field, which is not the default then. If the source is not
-// known it does.
-func (m *Mistakes) Given(field string) bool {
-	m.init()
-	return m.source == nil || m.source.Given(m.at(field))
-}
+// Given reports whether the source has a value for a field, which is not the default then.
+func (m *Mistakes) Given(field string) bool { return m.source.Given(m.at(field)) }
 
 // Where says where a field was given.
-func (m *Mistakes) Where(field string) string {
-	m.init()
-	if m.source == nil {
-		return m.at(field)
-	}
-	return m.source.Where(m.at(field))
-}
+func (m *Mistakes) Where(field string) string { return m.source.Where(m.at(field)) }
 
 // Bad reports whether a field has a mistake already. What follows from it is no mistake of its own.
-func (m *Mistakes) Bad(field string) bool {
-	m.init()
-	return m.bad[m.at(field)]
-}
+func (m *Mistakes) Bad(field string) bool { return m.bad[m.at(field)] }
 
 // Skip makes a field count as one with a mistake, so that none is added.
-func (m *Mistakes) Skip(field string) {
-	m.init()
-	m.bad[m.at(field)] = true
-}
+func (m *Mistakes) Skip(field string) { m.bad[m.at(field)] = true }
 
 // Add adds what is wrong with a field. Only the first mistake of a field, or of a section around it, counts:
 // others follow from it.
 func (m *Mistakes) Add(field, format string, args ...any) {
-	m.init()
 	path := m.at(field)
 	for p := range Around(path) {
 		if m.bad[p] {
@@ -120,19 +93,7 @@ func (m *Mistakes) Require(ok bool, field, format string, args ...any) {
 func (m *Mistakes) Refuse(field string, err error) { m.Require(err == nil, field, "%w", err) }
 
 // All returns the mistakes in the order in which they were found.
-func (m *Mistakes) All() []*Error {
-	m.init()
-	return m.all
-}
-
-// Err returns all mistakes as one error, nil if there are none.
-func (m *Mistakes) Err() error {
-	var errs []error
-	for _, e := range m.All() {
-		errs = append(errs, e)
-	}
-	return errors.Join(errs...)
-}
+func (m *Mistakes) All() []*Error { return m.all }
 
 // Around yields a path, then those of the sections and lists around it, and "" at last.
 func Around(path string) iter.Seq[string] {

@@ -1,7 +1,7 @@
 package field
 
 import (
-	"errors"
+	"slices"
 	"testing"
 )
 
@@ -17,29 +17,28 @@ func (c crawler) check(m *Mistakes) {
 	m.Add("login.user.x", "does not count, since login.user or login has a mistake")
 }
 
-// TestMistakes: a struct that knows neither its file nor its place can be checked alone, and in a list of a file.
+// TestMistakes: a struct that knows neither its file nor its place can be checked in a list of a file.
 func TestMistakes(t *testing.T) {
-	var alone Mistakes
-	if alone.Err() != nil {
-		t.Errorf("nothing is wrong, got %v", alone.Err())
-	}
-	crawler{}.check(&alone)
-	if got, want := alone.Err().Error(), "name: is missing\nlogin.user: is empty\nlogin: counts, since only a field in it has a mistake"; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
-	if e, ok := errors.AsType[*Error](alone.Err()); !ok || e.Field != "name" {
-		t.Errorf("got %v", e)
-	}
-
 	file := From(source{"crawlers[1].login.user": true})
-	list := file.In("crawlers[1]")
-	list.Skip("login")
-	crawler{}.check(list)
-	if got, want := file.Err().Error(), "crawlers[1].name: is missing"; got != want {
-		t.Errorf("got %s\nwant %s", got, want)
+	first, second := file.In("crawlers[0]"), file.In("crawlers[1]")
+	crawler{user: "news"}.check(first)
+	crawler{}.check(second)
+	third := file.In("crawlers[2]")
+	third.Skip("login")
+	crawler{name: "c"}.check(third)
+	var got []string
+	for _, e := range file.All() {
+		got = append(got, e.Error())
 	}
-	if !file.Bad("crawlers[1].name") || file.Bad("crawlers[1]") || list.Where("name") != "at crawlers[1].name" {
-		t.Errorf("Bad or Where: got %v, %v, %s", file.Bad("crawlers[1].name"), file.Bad("crawlers[1]"), list.Where("name"))
+	want := []string{
+		"crawlers[0].name: is missing", "crawlers[0].login: counts, since only a field in it has a mistake",
+		"crawlers[1].name: is missing", "crawlers[1].login.user: is empty", "crawlers[1].login: counts, since only a field in it has a mistake",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if !file.Bad("crawlers[1].name") || file.Bad("crawlers[1]") || second.Where("name") != "at crawlers[1].name" {
+		t.Errorf("Bad or Where: got %v, %v, %s", file.Bad("crawlers[1].name"), file.Bad("crawlers[1]"), second.Where("name"))
 	}
 }
 
