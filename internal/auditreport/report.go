@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
@@ -52,7 +51,7 @@ type report interface {
 
 // buffered returns s with a buffer, which keeps its first error, and with a status line below what is printed.
 func buffered(s console.Streams) (console.Streams, *bufio.Writer, *terminal.StatusLine) {
-	line := terminal.NewStatusLine(s.Err, os.Getenv)
+	line := terminal.NewStatusLine(s.Err)
 	out := bufio.NewWriter(line.Above(s.Out))
 	s.Out = out
 	return s, out, line

@@ -55,7 +55,7 @@ func (d *Demo) Run(ctx context.Context, s console.Streams) (err error) {
 	if len(command) > 0 {
 		return r.behind(context.WithoutCancel(ctx), s, c, command, wrap)
 	}
-	screen := requestlog.NewScreen(s.Err, nil, "", os.Getenv)
+	screen := requestlog.NewScreen(s.Err, nil, "")
 	g, err := gate.New(c, gate.Options{Out: s.Err, Err: s.Err, Version: version(), Commit: commit(), Requests: RequestLines{}.on(screen), Screen: screen, Wrap: wrap})
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	"robotsgate/internal/console"
 	"robotsgate/internal/datadir"
 	"robotsgate/internal/evidence/bundle"
-	"robotsgate/internal/terminal"
 )
 
 // Evidence shows outsiders what the gate has done.
@@ -64,8 +63,7 @@ func (c *EvidenceCheck) Run(s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	done := console.NewProgress(nil)
-	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.Text, false)
+	done, stop := s.Progress(nil)
 	found, err := bundle.Check(f, info.Size(), bundle.CheckOptions{
 		Keys: c.Key, Witnesses: c.Witness, Parse: datadir.Settings, Progress: func() { done.Lines.Add(1) },
 	})

@@ -16,7 +16,6 @@ import (
 	"robotsgate/internal/evidence/bundle"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/replay"
-	"robotsgate/internal/terminal"
 	"robotsgate/internal/wholefile"
 )
 
@@ -63,8 +62,7 @@ func (b *EvidenceBundle) Run(s console.Streams) error {
 		s.Note("no record fits the options: nothing is made")
 		return console.Exit(1)
 	}
-	done := console.NewProgress(nil)
-	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.Text, false)
+	done, stop := s.Progress(nil)
 	var made *bundle.Made
 	err = wholefile.WriteFunc(b.Output, func(f *os.File) (err error) {
 		made, err = c.Write(f, bundle.Options{
@@ -189,8 +187,7 @@ func (g *gates) collect(s console.Streams, filter *audit.Filter, files []string)
 		return nil, nil, err
 	}
 	v := evidence.NewVerifier(evidence.VerifyOptions{Keys: g.keys, Known: g.known, Leaf: c.Leaf, Node: c.Node})
-	done := console.NewProgress(nil)
-	stop := terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.Text, false)
+	done, stop := s.Progress(nil)
 	var lineErr error
 	readErr := audit.Texts(byTime(files), s.In, func(file string, line evidence.Text) {
 		v.Line(file, line)

@@ -81,7 +81,7 @@ func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, com
 		requests.Count(x)
 		ends.Add(x)
 	}
-	screen := requestlog.NewScreen(s.Err, nil, "robotsgate: ", os.Getenv)
+	screen := requestlog.NewScreen(s.Err, nil, "robotsgate: ")
 	o := gate.Options{
 		Out: s.Err, Err: s.Err, Version: version(), Commit: commit(),
 		Requests: r.on(screen), Screen: screen, Observe: observe, Wrap: wrap,

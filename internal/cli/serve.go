@@ -42,11 +42,11 @@ func (s *Serve) Run(ctx context.Context, io console.Streams) error {
 func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, file *gate.WatchedFile) error {
 	ctx = terminal.While(ctx, io.Err)
 	_, interactive := terminal.File(io.Out)
-	line := terminal.NewStatusLine(io.Err, os.Getenv)
+	line := terminal.NewStatusLine(io.Err)
 	if io.Log != nil {
 		line = nil // it would be no JSON
 	}
-	screen := requestlog.NewScreen(io.Err, line, "", os.Getenv)
+	screen := requestlog.NewScreen(io.Err, line, "")
 	io.Out, io.Err = line.Above(io.Out), line.Above(io.Err)
 	for _, w := range c.Warnings() {
 		io.Warn("%s", w)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"unicode/utf8"
 
 	"robotsgate/internal/terminal"
@@ -23,7 +22,7 @@ const maxLine = 64 << 20
 func Batch(s Streams, answer func(line []byte) (any, error)) error {
 	done := NewProgress(s.In)
 	if _, ok := terminal.File(s.Out); !ok {
-		defer terminal.NewStatusLine(s.Err, os.Getenv).Follow(done.Text, false)()
+		defer terminal.NewStatusLine(s.Err).Follow(done.Text, false)()
 	}
 	out := bufio.NewWriterSize(s.Out, 64<<10) // keeps its first error
 	in := bufio.NewScanner(flushingReader{s.In, out})

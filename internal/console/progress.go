@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"robotsgate/internal/terminal"
 )
 
 // A Rate is the speed of a count between two calls of its method.
@@ -45,6 +47,12 @@ func NewProgress(in io.Reader) *Progress {
 		}
 	}
 	return p
+}
+
+// Progress shows the progress of reading in, which may be nil, on s.Err if that is a terminal, until stop is called.
+func (s Streams) Progress(in io.Reader) (done *Progress, stop func()) {
+	done = NewProgress(in)
+	return done, terminal.NewStatusLine(s.Err).Follow(done.Text, false)
 }
 
 // Text returns a summary, with the rate since its last call. One goroutine may call it.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strconv"
 	"time"
 
@@ -57,12 +58,12 @@ type Screen struct {
 }
 
 // NewScreen returns nil if w is no terminal. The lines are written above the status line.
-func NewScreen(w io.Writer, status *terminal.StatusLine, prefix string, getenv func(string) string) *Screen {
+func NewScreen(w io.Writer, status *terminal.StatusLine, prefix string) *Screen {
 	if _, ok := terminal.File(w); !ok {
 		return nil
 	}
-	_, ansi := terminal.ANSI(w, getenv)
-	return &Screen{status.Above(w), prefix, ansi && getenv("NO_COLOR") == ""} // https://no-color.org
+	_, ansi := terminal.ANSI(w)
+	return &Screen{status.Above(w), prefix, ansi && os.Getenv("NO_COLOR") == ""} // https://no-color.org
 }
 
 // ForScreen writes lines for a person, at most 1000 a second.

@@ -166,7 +166,8 @@ func TestNoScreen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if s := NewScreen(file, nil, "", func(string) string { return "xterm" }); s != nil {
+	t.Setenv("TERM", "xterm")
+	if s := NewScreen(file, nil, ""); s != nil {
 		t.Error("a file is taken for a terminal")
 	}
 }

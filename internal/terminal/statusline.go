@@ -29,8 +29,8 @@ type StatusLine struct {
 
 // NewStatusLine returns a line on the terminal w, nil if w is no terminal, or one that
 // can't move its cursor.
-func NewStatusLine(w io.Writer, getenv func(string) string) *StatusLine {
-	file, ok := ANSI(w, getenv)
+func NewStatusLine(w io.Writer) *StatusLine {
+	file, ok := ANSI(w)
 	if !ok {
 		return nil
 	}
@@ -47,9 +47,10 @@ func NewStatusLine(w io.Writer, getenv func(string) string) *StatusLine {
 }
 
 // ANSI returns the terminal w if it understands escape sequences.
-func ANSI(w any, getenv func(string) string) (*os.File, bool) {
+func ANSI(w any) (*os.File, bool) {
 	file, ok := File(w)
-	return file, ok && getenv("TERM") != "dumb" && (getenv("TERM") != "" || runtime.GOOS == "windows")
+	kind := os.Getenv("TERM")
+	return file, ok && kind != "dumb" && (kind != "" || runtime.GOOS == "windows")
 }
 
 // File returns w if it is a terminal.

@@ -49,8 +49,9 @@ func TestNoStatusLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
+	t.Setenv("TERM", "xterm")
 	for _, w := range []io.Writer{file, &bytes.Buffer{}, io.Discard} {
-		l := NewStatusLine(w, func(string) string { return "xterm" })
+		l := NewStatusLine(w)
 		if l != nil || l.Above(w) != w {
 			t.Errorf("%T is taken for a terminal", w)
 		}
