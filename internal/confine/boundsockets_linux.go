@@ -37,54 +37,23 @@ const (
 	attributeName, attributeVFS, attributeUserID = 0, 1, 7
 )
 
-// boundSockets returns the sockets that sock_diag(7) lists.
-func boundSockets() (all []boundSocket, err error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	request := binary.NativeEndian.AppendUint32(nil, unix.NLMSG_HDRLEN+24)
-	request = binary.NativeEndian.AppendUint16(request, unix.SOCK_DIAG_BY_FAMILY)
-	request = binary.NativeEndian.AppendUint16(request, unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
-	request = append(request, make([]byte, 8)...)
-	request = append(request, unix.AF_UNIX, 0, 0, 0)
-	const allStates = ^uint32(0)
-	for _, v := range []uint32{allStates, 0, showName | showVFS | showUser, 0, 0} {
-		request = binary.NativeEndian.AppendUint32(request, v)
-	}
-	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return nil, err
-	}
-	buffer := make([]byte, 65536)
-	for {
-		n, _, err := unix.Recvfrom(fd, buffer, 0)
-		if err != nil {
-			return nil, err
-		}
-		for data := buffer[:n]; len(data) >= unix.NLMSG_HDRLEN; {
-			size, kind := int(binary.NativeEndian.Uint32(data)), binary.NativeEndian.Uint16(data[4:])
-			switch {
-			case kind == unix.NLMSG_DONE:
-				return all, nil
-			case size < unix.NLMSG_HDRLEN || size > len(data):
-				return nil, unix.EPROTO
-			case kind == unix.NLMSG_ERROR:
-				return nil, netlinkError(data[unix.NLMSG_HDRLEN:size])
-			}
-			if s, ok := parseBoundSocket(data[unix.NLMSG_HDRLEN:size]); ok {
-				all = append(all, s)
-			}
-			data = data[min((size+3)&^3, len(data)):]
-		}
-	}
+// A unixDiagRequest is the struct unix_diag_req.
+type unixDiagRequest struct {
+	Family, Protocol    uint8
+	_                   uint16
+	States, Inode, Show uint32
+	Cookie              [2]uint32
 }
 
-func netlinkError(message []byte) error {
-	if len(message) < 4 {
-		return unix.EPROTO
-	}
-	return unix.Errno(-int32(binary.NativeEndian.Uint32(message)))
+// boundSockets returns the sockets that sock_diag(7) lists.
+func boundSockets() (all []boundSocket, err error) {
+	request := unixDiagRequest{Family: unix.AF_UNIX, States: ^uint32(0), Show: showName | showVFS | showUser}
+	err = netlink(unix.NETLINK_SOCK_DIAG, unix.SOCK_DIAG_BY_FAMILY, unix.NLM_F_DUMP, encoded(request), func(message []byte) {
+		if s, ok := parseBoundSocket(message); ok {
+			all = append(all, s)
+		}
+	})
+	return all, err
 }
 
 // parseBoundSocket reads a struct unix_diag_msg with its attributes. It returns false for a socket that is

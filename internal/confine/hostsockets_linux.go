@@ -19,7 +19,7 @@ import (
 // Bounds of the search for sockets.
 const (
 	maxHidden    = 4096
-	maxFolders   = 400   // some milliseconds
+	maxFolders   = 400   // of one walk: some milliseconds
 	maxEntries   = 4_000 // in all of them
 	maxDepth     = 5
 	maxProcesses = 20_000
@@ -55,9 +55,11 @@ func hostSockets(reach []Reach) ([]string, error) {
 		h.add(path)
 	}
 	h.addMounted()
-	h.walkEach(socketFolders())
+	for _, dir := range socketFolders() {
+		h.walk(dir)
+	}
 	if dir, err := os.Getwd(); err == nil && dir != "/" {
-		h.walkEach([]string{dir})
+		h.walk(dir)
 	}
 	if err := h.addLost(bound); err != nil {
 		return nil, err
@@ -188,25 +190,18 @@ func (h *hiding) hideFolder(dir string) {
 	}
 }
 
-// walkEach walks folders, each within bounds of its own: a full one must not hide the sockets in another.
-func (h *hiding) walkEach(dirs []string) {
-	for _, dir := range dirs {
-		h.walk([]string{dir}, &searchBounds{maxFolders, maxEntries})
-	}
-}
-
-// walk adds the sockets in folders and the folders in them, the upper levels first. It follows no symbolic
-// links.
-func (h *hiding) walk(dirs []string, left *searchBounds) {
+// walk adds the sockets in a folder and the folders in it, the upper levels first. It follows no symbolic links.
+// Each walk has bounds of its own: a full folder must not hide the sockets in another.
+func (h *hiding) walk(dir string) {
+	dirs, folders, entries := []string{dir}, 0, 0
 	for range maxDepth {
 		var next []string
 		for _, dir := range dirs {
-			if left.folders--; left.folders < 0 {
+			if folders++; folders > maxFolders {
 				return
 			}
-			entries := h.readDir(dir, left.entries)
-			left.entries -= len(entries)
-			for _, e := range entries {
+			for _, e := range h.readDir(dir, maxEntries-entries) {
+				entries++
 				switch {
 				case e.Type()&os.ModeSocket != 0:
 					h.add(filepath.Join(dir, e.Name()))
@@ -218,9 +213,6 @@ func (h *hiding) walk(dirs []string, left *searchBounds) {
 		dirs = next
 	}
 }
-
-// searchBounds are how many folders and entries may still be read.
-type searchBounds struct{ folders, entries int }
 
 // readDir returns up to most entries of a folder.
 func (h *hiding) readDir(dir string, most int) []os.DirEntry {

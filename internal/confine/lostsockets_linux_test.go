@@ -183,7 +183,7 @@ func TestForeignSockets(t *testing.T) {
 	}
 	inFolder := []string{path("run/db/datagrams"), path("run/db/packets"), path("run/db/s")}
 	h := newHiding(nil)
-	h.walk([]string{path("run")}, &searchBounds{maxFolders, maxEntries})
+	h.walk(path("run"))
 	slices.Sort(h.paths)
 	if !slices.Equal(h.paths, inFolder) {
 		t.Errorf("in a folder: got %q, want %q", h.paths, inFolder)
@@ -217,7 +217,8 @@ func TestFullFolder(t *testing.T) {
 	}
 	defer listener.Close()
 	h := newHiding(nil)
-	h.walkEach([]string{full, other})
+	h.walk(full)
+	h.walk(other)
 	if !slices.Contains(h.paths, path) {
 		t.Errorf("found %v, want %s too", h.paths, path)
 	}

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The two processes talk over a stream of JSON values, except that the stub passes its sockets first:
-// one byte for each, with the descriptor. Bytes are base64 in JSON, since arguments and paths need not be UTF-8.
+// The two processes talk over a stream of values of encoding/gob, except that the stub passes its sockets first: one
+// byte for each, with the descriptor.
 
 // A setup is the first message to the stub.
 type setup struct {
 	Sockets []socket
-	Masked  [][]byte // paths of sockets that are hidden, see hostSockets
+	Masked  []string // paths of sockets that are hidden, see hostSockets
 }
 
 // A socket is one that the stub opens and passes to its parent.
@@ -28,12 +28,11 @@ type socket struct {
 
 // A launch is the second message to the stub.
 type launch struct {
-	Path, Dir []byte
-	Args, Env [][]byte
-	Bundle    []byte // paths
-	ReadOnly  [][]byte
-	Hidden    [][]byte
-	Keep      []int // descriptors beyond 2 that are passed on
+	Path, Dir        string
+	Args, Env        []string
+	Bundle           string
+	ReadOnly, Hidden []string // paths
+	Keep             []int    // descriptors beyond 2 that are passed on
 }
 
 // An order is each further message to the stub.

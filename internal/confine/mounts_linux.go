@@ -91,30 +91,30 @@ func foldersTo(path string) (dirs []string) {
 }
 
 func finishMounts(t trust, l *launch) error {
-	if err := t.replace(string(l.Bundle)); err != nil {
+	if err := t.replace(l.Bundle); err != nil {
 		return err
 	}
 	// A name server such as fe80::1%eth0 has no route inside.
 	if err := replaceWith("resolv.conf", []byte("nameserver 127.0.0.1\n"), existing([]string{"/etc/resolv.conf"})); err != nil {
 		return err
 	}
-	for _, path := range texts(l.ReadOnly) {
+	for _, path := range l.ReadOnly {
 		if err := bindReadOnly(path); err != nil && !unreachable(path, err) {
 			return covered("make "+path+" read-only", path, err)
 		}
 	}
-	if err := hide(texts(l.Hidden)); err != nil {
+	if err := hide(l.Hidden); err != nil {
 		return err
 	}
 	if err := unix.Unmount(scratch, unix.MNT_DETACH); err != nil {
 		return failed("unmount a file system in memory", err)
 	}
 	// The mounts in these folders stay. The next gate would otherwise make new files, and the command could read the old ones.
-	if err := keepInPlace(append(texts(l.ReadOnly), texts(l.Hidden)...)); err != nil {
+	if err := keepInPlace(slices.Concat(l.ReadOnly, l.Hidden)); err != nil {
 		return err
 	}
 	// The current directory may be below a mount of before.
-	return failed("return to the current directory", os.Chdir(string(l.Dir)))
+	return failed("return to the current directory", os.Chdir(l.Dir))
 }
 
 // protectKernel makes the file systems of the kernel read-only, and gives the command message queues of its own.

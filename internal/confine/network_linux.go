@@ -5,7 +5,6 @@ package confine
 import (
 	"encoding/binary"
 	"net/netip"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,43 +47,13 @@ func setLoopbackUp() (index uint32, err error) {
 
 // addLocalRoute adds the route "local 0.0.0.0/0 dev lo src source", or that of IPv6; rtnetlink(7).
 func addLocalRoute(family uint8, index uint32, source netip.Addr) error {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	message := routeMessage(family, index, source)
-	if err := unix.Sendto(fd, message, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return err
-	}
-	reply := make([]byte, 4096)
-	n, _, err := unix.Recvfrom(fd, reply, 0)
-	if err != nil {
-		return err
-	}
-	const errorAt = unix.SizeofNlMsghdr // of the error number in NLMSG_ERROR
-	if n < errorAt+4 || binary.NativeEndian.Uint16(reply[4:]) != unix.NLMSG_ERROR {
-		return unix.EBADMSG
-	}
-	if errno := int32(binary.NativeEndian.Uint32(reply[errorAt:])); errno != 0 {
-		return unix.Errno(-errno)
-	}
-	return nil
-}
-
-func routeMessage(family uint8, index uint32, source netip.Addr) []byte {
-	route := unix.RtMsg{
+	body := encoded(unix.RtMsg{
 		Family: family, Table: unix.RT_TABLE_LOCAL, Protocol: unix.RTPROT_BOOT,
 		Scope: unix.RT_SCOPE_HOST, Type: unix.RTN_LOCAL,
-	}
-	body := append([]byte(nil), (*[unix.SizeofRtMsg]byte)(unsafe.Pointer(&route))[:]...)
+	})
 	body = appendAttribute(body, unix.RTA_OIF, binary.NativeEndian.AppendUint32(nil, index))
 	body = appendAttribute(body, unix.RTA_PREFSRC, source.AsSlice())
-	header := unix.NlMsghdr{
-		Len: uint32(unix.SizeofNlMsghdr + len(body)), Type: unix.RTM_NEWROUTE,
-		Flags: unix.NLM_F_REQUEST | unix.NLM_F_ACK | unix.NLM_F_CREATE | unix.NLM_F_EXCL, Seq: 1,
-	}
-	return append(append([]byte(nil), (*[unix.SizeofNlMsghdr]byte)(unsafe.Pointer(&header))[:]...), body...)
+	return netlink(unix.NETLINK_ROUTE, unix.RTM_NEWROUTE, unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL, body, nil)
 }
 
 // appendAttribute appends an attribute of a multiple of 4 bytes, which needs no padding.

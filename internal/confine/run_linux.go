@@ -3,7 +3,7 @@
 package confine
 
 import (
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"os"
@@ -89,7 +89,7 @@ func (c *child) setUp(p *plan, n *network, hidden hiddenSockets) error {
 	if hidden.err != nil {
 		return hidden.err
 	}
-	_ = c.to.Encode(setup{Sockets: p.sockets, Masked: raw(hidden.paths)}) // if the stub has ended, its report says why
+	_ = c.to.Encode(setup{Sockets: p.sockets, Masked: hidden.paths}) // if the stub has ended, its report says why
 	files, err := c.receive(len(p.sockets))
 	defer func() {
 		for _, f := range files {
@@ -108,8 +108,8 @@ func (c *child) setUp(p *plan, n *network, hidden hiddenSockets) error {
 type child struct {
 	pid     int
 	control *os.File
-	to      *json.Encoder
-	from    *json.Decoder
+	to      *gob.Encoder
+	from    *gob.Decoder
 	release chan struct{} // lets the thread that has started the stub end
 	status  *int          // set after the stub has been waited for
 }
@@ -134,7 +134,7 @@ func startStub() (*child, error) {
 	sys.AmbientCaps = ambient
 	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: sys}
 	c := &child{control: os.NewFile(uintptr(pair[0]), "control"), release: make(chan struct{})}
-	c.to, c.from = json.NewEncoder(c.control), json.NewDecoder(c.control)
+	c.to, c.from = gob.NewEncoder(c.control), gob.NewDecoder(c.control)
 	started := make(chan error, 1)
 	go func() {
 		// The signal of Pdeathsig comes when the thread ends that has started the process: prctl(2).
@@ -183,11 +183,11 @@ func (c *child) launch(command Command, keep []int) error {
 	if err != nil {
 		return err
 	}
-	l := launch{Path: []byte(path), Dir: []byte(dir), Args: raw(command.Args), Env: raw(command.Env), Bundle: []byte(command.Bundle), ReadOnly: raw(command.ReadOnly), Hidden: raw(hidden), Keep: keep}
+	l := launch{path, dir, command.Args, command.Env, command.Bundle, command.ReadOnly, hidden, keep}
 	_ = c.to.Encode(l) // if the stub has ended, its report says why
 	err = c.report()
-	if errno, ok := errors.AsType[syscall.Errno](err); ok && !isStep(err) {
-		return &exec.Error{Name: name, Err: errno}
+	if n, ok := errors.AsType[*notExecuted](err); ok {
+		return &exec.Error{Name: name, Err: n.error}
 	}
 	return err
 }
@@ -204,7 +204,7 @@ func (c *child) report() error {
 	}
 	switch {
 	case r.Exec:
-		return err
+		return &notExecuted{err}
 	case r.Step == "":
 		return nil
 	}
@@ -227,11 +227,9 @@ func (c *child) wait() int {
 	}
 	var status syscall.WaitStatus
 	for {
-		_, err := syscall.Wait4(c.pid, &status, 0, nil)
-		if err == syscall.EINTR {
-			continue
+		if _, err := syscall.Wait4(c.pid, &status, 0, nil); err != syscall.EINTR {
+			break
 		}
-		break
 	}
 	result := status.ExitStatus()
 	if status.Signaled() {
@@ -311,16 +309,4 @@ func readMap(file string) (all []syscall.SysProcIDMap) {
 		}
 	}
 	return all
-}
-
-func isStep(err error) bool {
-	_, is := errors.AsType[*StepError](err)
-	return is
-}
-
-func raw(all []string) (b [][]byte) {
-	for _, s := range all {
-		b = append(b, []byte(s))
-	}
-	return b
 }

@@ -3,7 +3,7 @@
 package confine
 
 import (
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"os"
 	"os/signal"
@@ -36,7 +36,7 @@ func Stub() int {
 	signal.Notify(make(chan os.Signal, 1), notIgnored(catchable()...)...)
 
 	s := &stub{control: os.NewFile(uintptr(control), "control")}
-	s.from, s.to = json.NewDecoder(s.control), json.NewEncoder(s.control)
+	s.from, s.to = gob.NewDecoder(s.control), gob.NewEncoder(s.control)
 	command, err := s.prepare()
 	if err != nil {
 		s.report(err)
@@ -73,8 +73,8 @@ func notIgnored(signals ...os.Signal) (all []os.Signal) {
 // A stub is the first process in the namespaces.
 type stub struct {
 	control *os.File
-	from    *json.Decoder
-	to      *json.Encoder
+	from    *gob.Decoder
+	to      *gob.Encoder
 	passed  bool        // all sockets were passed to the parent
 	ended   atomic.Bool // the command has ended, so that another process may have its number
 }
@@ -92,7 +92,7 @@ func (s *stub) prepare() (command int, err error) {
 		return 0, err
 	}
 	s.passed = true
-	if err := setUpMounts(texts(first.Masked)); err != nil {
+	if err := setUpMounts(first.Masked); err != nil {
 		return 0, err
 	}
 	files := findTrust()
@@ -123,7 +123,7 @@ func (s *stub) prepare() (command int, err error) {
 
 // start starts the command with the privileges of this thread.
 func start(l *launch) (pid int, err error) {
-	pid, err = syscall.ForkExec(string(l.Path), texts(l.Args), &syscall.ProcAttr{Env: texts(l.Env), Files: []uintptr{0, 1, 2}})
+	pid, err = syscall.ForkExec(l.Path, l.Args, &syscall.ProcAttr{Env: l.Env, Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		return 0, &notExecuted{err}
 	}
@@ -185,13 +185,6 @@ func (s *stub) wait(command int) int {
 			return status.ExitStatus()
 		}
 	}
-}
-
-func texts(all [][]byte) (s []string) {
-	for _, b := range all {
-		s = append(s, string(b))
-	}
-	return s
 }
 
 func sendByte(control int, b byte) error {
