@@ -39,7 +39,7 @@ func Run(o Options, prepare func(Listeners) (Command, error)) (status int, err e
 		paths, err := hostSockets(o.Reach)
 		hidden <- hiddenSockets{paths, err}
 	}()
-	p := newPlan(&o)
+	n := newNetwork(&o)
 	c, err := startStub()
 	if err != nil {
 		return 0, err
@@ -49,11 +49,10 @@ func Run(o Options, prepare func(Listeners) (Command, error)) (status int, err e
 			status = waited
 		}
 	}()
-	n := p.network()
 	defer n.close()
 	// The stub prepares the namespaces while the caller prepares the gate.
 	ready := make(chan error, 1)
-	go func() { ready <- c.setUp(p, n, <-hidden) }()
+	go func() { ready <- c.setUp(n, <-hidden) }()
 	command, err := prepare(Listeners{Proxy: n.proxy, Transparent: n.caught})
 	if command.Ended != nil {
 		defer func() { err = errors.Join(err, command.Ended()) }()
@@ -85,12 +84,12 @@ type hiddenSockets struct {
 }
 
 // setUp has the stub prepare the namespaces, and serves the sockets in them.
-func (c *child) setUp(p *plan, n *network, hidden hiddenSockets) error {
+func (c *child) setUp(n *network, hidden hiddenSockets) error {
 	if hidden.err != nil {
 		return hidden.err
 	}
-	_ = c.to.Encode(setup{Sockets: p.sockets, Masked: hidden.paths}) // if the stub has ended, its report says why
-	files, err := c.receive(len(p.sockets))
+	_ = c.to.Encode(setup{Sockets: n.sockets, Masked: hidden.paths}) // if the stub has ended, its report says why
+	files, err := c.receive(len(n.sockets))
 	defer func() {
 		for _, f := range files {
 			if f != nil {
@@ -101,7 +100,7 @@ func (c *child) setUp(p *plan, n *network, hidden hiddenSockets) error {
 	if err != nil {
 		return err
 	}
-	return n.attach(p, files)
+	return n.attach(files)
 }
 
 // A child is the stub, as seen by this process.

@@ -5,6 +5,7 @@ package confine
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -13,40 +14,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A plan is which sockets the stub opens, and what this process does with each.
-type plan struct {
-	sockets []socket
-	uses    []use // of the socket with the same index
-	proxy   netip.AddrPort
-	names   *names
-	reach   destinations
+// A network is the sockets inside, as this process uses them.
+type network struct {
+	sockets       []socket         // which the stub opens
+	handlers      []func(net.Conn) // of connections to the socket with the same index; nil: it is one of UDP
+	proxy, caught *merged
+	names         *names
+	reach         destinations
+	relays        chan struct{} // a place for each connection to them
+	open          []io.Closer
 }
 
-type use int
-
-const (
-	forProxy use = iota
-	forCatching
-	forQueries // DNS
-	forReach
-)
-
-func (p *plan) add(u use, s socket) {
-	p.sockets, p.uses = append(p.sockets, s), append(p.uses, u)
-}
-
-func newPlan(o *Options) *plan {
-	p := &plan{names: newNames(o.Reach), reach: destinations{}}
-	any4, any6 := netip.IPv4Unspecified(), netip.IPv6Unspecified()
-	both := func(u use, port uint16, udp bool) {
-		p.add(u, socket{UDP: udp, Addr: netip.AddrPortFrom(any4, port)})
-		p.add(u, socket{UDP: udp, Addr: netip.AddrPortFrom(any6, port), Optional: true})
+// newNetwork returns a network whose sockets are not open yet. The address of the transparent listener is no TCP
+// address: the gate would take 0.0.0.0:80 for its own address outside, and refuse requests to port 80 of this machine.
+func newNetwork(o *Options) *network {
+	n := &network{
+		caught: newMerged(&net.UnixAddr{Net: "confined", Name: "inside"}),
+		names:  newNames(o.Reach), reach: destinations{}, relays: make(chan struct{}, maxRelays),
+	}
+	both := func(port uint16, udp bool, handle func(net.Conn)) {
+		n.add(socket{UDP: udp, Addr: netip.AddrPortFrom(netip.IPv4Unspecified(), port)}, handle)
+		n.add(socket{UDP: udp, Addr: netip.AddrPortFrom(netip.IPv6Unspecified(), port), Optional: true}, handle)
 	}
 	for _, port := range o.Ports {
-		both(forCatching, port, false)
+		both(port, false, func(conn net.Conn) { n.dispatch(conn, n.caught.deliver) })
 	}
-	both(forQueries, 53, true)
-	both(forQueries, 53, false)
+	queries := make(chan struct{}, maxDNSConns)
+	both(53, true, nil)
+	both(53, false, func(conn net.Conn) { n.names.serveStream(conn, queries) })
 	hosts, _ := os.ReadFile("/etc/hosts")
 	taken := slices.Clone(o.Ports)
 	for _, r := range o.Reach {
@@ -54,15 +49,15 @@ func newPlan(o *Options) *plan {
 			continue
 		}
 		taken = append(taken, r.Port)
-		for _, addr := range r.addresses(p.names, hosts) {
+		for _, addr := range r.addresses(n.names, hosts) {
 			at := netip.AddrPortFrom(addr, r.Port)
-			if _, again := p.reach[at]; again {
+			if _, again := n.reach[at]; again {
 				continue
 			}
-			p.reach[at] = r
+			n.reach[at] = r
 			// At a caught port there is a listener already, which sees the address too.
 			if !slices.Contains(o.Ports, r.Port) {
-				p.add(forReach, socket{Addr: at, Optional: addr.Is6()})
+				n.add(socket{Addr: at, Optional: addr.Is6()}, func(conn net.Conn) { n.dispatch(conn, reset) })
 			}
 		}
 	}
@@ -70,52 +65,33 @@ func newPlan(o *Options) *plan {
 	for slices.Contains(taken, port) {
 		port++
 	}
-	p.proxy = netip.AddrPortFrom(loopback4, port)
-	p.add(forProxy, socket{Addr: p.proxy})
-	return p
+	proxy := netip.AddrPortFrom(loopback4, port)
+	n.proxy = newMerged(net.TCPAddrFromAddrPort(proxy))
+	n.add(socket{Addr: proxy}, n.proxy.deliver)
+	return n
 }
 
 // firstProxyPort is above the ports from which connections are made, so that all of it is free inside.
 // That the port is known in advance lets the gate and the stub start at the same time.
 const firstProxyPort = 61309
 
-// A network is the sockets inside, as this process uses them.
-type network struct {
-	proxy, caught *merged
-	names         *names
-	reach         destinations
-	relays        chan struct{} // a place for each connection to them
-	all           []interface{ Close() error }
+func (n *network) add(s socket, handle func(net.Conn)) {
+	n.sockets, n.handlers = append(n.sockets, s), append(n.handlers, handle)
 }
 
-// network returns a network without sockets, with listeners that accept nothing yet. The address of the
-// transparent one is no TCP address: the gate would take 0.0.0.0:80 for its own address outside, and
-// refuse requests to port 80 of this machine.
-func (p *plan) network() *network {
-	inside := &net.UnixAddr{Net: "confined", Name: "inside"}
-	return &network{proxy: newMerged(net.TCPAddrFromAddrPort(p.proxy)), caught: newMerged(inside), names: p.names, reach: p.reach, relays: make(chan struct{}, maxRelays)}
-}
-
-// attach puts the sockets into use, which are in the order of the plan. A socket that is nil is missing,
-// since the system has no IPv6.
-func (n *network) attach(p *plan, files []*os.File) error {
-	busy := make(chan struct{}, maxDNSConns)
-	handle := map[use]func(net.Conn){
-		forProxy:    n.proxy.deliver,
-		forCatching: func(conn net.Conn) { n.dispatch(conn, n.caught.deliver) },
-		forQueries:  func(conn net.Conn) { n.names.serveStream(conn, busy) },
-		forReach:    func(conn net.Conn) { n.dispatch(conn, reset) },
-	}
+// attach puts the sockets into use, which the stub has opened. A socket that is nil is missing, since the system has
+// no IPv6.
+func (n *network) attach(files []*os.File) error {
 	for i, file := range files {
 		switch {
 		case file == nil:
 			continue
-		case p.sockets[i].UDP:
+		case n.sockets[i].UDP:
 			conn, err := net.FilePacketConn(file)
 			if err != nil {
 				return err
 			}
-			n.all = append(n.all, conn)
+			n.open = append(n.open, conn)
 			go n.names.servePackets(conn.(*net.UDPConn))
 			continue
 		}
@@ -123,8 +99,8 @@ func (n *network) attach(p *plan, files []*os.File) error {
 		if err != nil {
 			return err
 		}
-		n.all = append(n.all, l)
-		go serve(l, handle[p.uses[i]])
+		n.open = append(n.open, l)
+		go serve(l, n.handlers[i])
 	}
 	return nil
 }
@@ -155,7 +131,7 @@ func (n *network) dispatch(conn net.Conn, otherwise func(net.Conn)) {
 func (n *network) close() {
 	n.proxy.Close()
 	n.caught.Close()
-	for _, c := range n.all {
+	for _, c := range n.open {
 		c.Close()
 	}
 }
