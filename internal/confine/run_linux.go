@@ -34,11 +34,6 @@ func Run(o Options, prepare func(Listeners) (Command, error)) (status int, err e
 	if err != nil {
 		return 0, err
 	}
-	hidden := make(chan hiddenSockets, 1)
-	go func() {
-		paths, err := hostSockets(o.Reach)
-		hidden <- hiddenSockets{paths, err}
-	}()
 	n := newNetwork(&o)
 	c, err := startStub()
 	if err != nil {
@@ -52,7 +47,7 @@ func Run(o Options, prepare func(Listeners) (Command, error)) (status int, err e
 	defer n.close()
 	// The stub prepares the namespaces while the caller prepares the gate.
 	ready := make(chan error, 1)
-	go func() { ready <- c.setUp(n, <-hidden) }()
+	go func() { ready <- c.setUp(n, o.Reach) }()
 	command, err := prepare(Listeners{Proxy: n.proxy, Transparent: n.caught})
 	if command.Ended != nil {
 		defer func() { err = errors.Join(err, command.Ended()) }()
@@ -77,18 +72,13 @@ func Run(o Options, prepare func(Listeners) (Command, error)) (status int, err e
 	return c.wait(), nil
 }
 
-// hiddenSockets is the result of [hostSockets].
-type hiddenSockets struct {
-	paths []string
-	err   error
-}
-
 // setUp has the stub prepare the namespaces, and serves the sockets in them.
-func (c *child) setUp(n *network, hidden hiddenSockets) error {
-	if hidden.err != nil {
-		return hidden.err
+func (c *child) setUp(n *network, reach []Reach) error {
+	hidden, err := hostSockets(reach)
+	if err != nil {
+		return err
 	}
-	_ = c.to.Encode(setup{Sockets: n.sockets, Masked: hidden.paths}) // if the stub has ended, its report says why
+	_ = c.to.Encode(setup{Sockets: n.sockets, Masked: hidden}) // if the stub has ended, its report says why
 	files, err := c.receive(len(n.sockets))
 	defer func() {
 		for _, f := range files {
