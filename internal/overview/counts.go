@@ -28,21 +28,18 @@ type Crawler struct {
 type byCrawler map[string]*Crawler
 
 // add counts a request that ended at a time. Some fail before the crawler is identified.
-func (b *byCrawler) add(x *proxy.Record, end int64) {
+func (b byCrawler) add(x *proxy.Record, end int64) {
 	if x.Crawler == "" {
 		return
 	}
-	c := (*b)[x.Crawler]
+	c := b[x.Crawler]
 	if c == nil {
-		if len(*b) == maxCrawlers {
+		if len(b) == maxCrawlers {
 			return
-		}
-		if *b == nil {
-			*b = byCrawler{}
 		}
 		name := strings.Clone(x.Crawler)
 		c = &Crawler{Name: name}
-		(*b)[name] = c
+		b[name] = c
 	}
 	c.Requests++
 	c.Seen = time.Unix(end, 0).UTC()

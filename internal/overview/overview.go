@@ -115,7 +115,7 @@ func New() *Overview {
 	return &Overview{
 		started: time.Now(), seconds: newRing[uint64](rateOver + 1), minutes: newRing[minute](Minutes),
 		hosts: recent[string]{newRing[window[string]](windows)}, rules: recent[Rule]{newRing[window[Rule]](windows)},
-		stating: stating{seed: maphash.MakeSeed(), windows: newRing[statedWindow](windows)},
+		crawlers: byCrawler{}, stating: stating{seed: maphash.MakeSeed(), windows: newRing[statedWindow](windows)},
 	}
 }
 
@@ -147,26 +147,20 @@ func (o *Overview) Request(x *proxy.Record) {
 // rule denied. The caller holds mu.
 func (o *Overview) deniedLocked(x *proxy.Record, at int64) {
 	d := x.Decision
-	o.hosts.add(at, cut(hostOf(x.URL)), strings.Clone, d.Enforced)
+	o.hosts.add(at, kept(hostOf(x.URL)), d.Enforced)
 	switch d.Reason {
 	case policy.ByRule:
 		origin := strings.TrimSuffix(d.RobotsURL, "/robots.txt")
-		o.rules.add(at, Rule{Origin: cut(origin), Line: d.Rule.Line, Text: cut(d.Rule.Pattern)}, Rule.clone, d.Enforced)
+		o.rules.add(at, Rule{Origin: kept(origin), Line: d.Rule.Line, Text: kept(d.Rule.Pattern)}, d.Enforced)
 	case policy.ByUsage:
 		p, text := d.Reserved, "the page's head was not read whole"
 		if p.Category != "" {
 			text = p.Category + "=" + p.Value() + " from " + string(p.Source)
 		}
-		o.rules.add(at, Rule{Origin: cut(x.Origin), Line: p.Line, Text: cut(text), Usage: true}, Rule.clone, d.Enforced)
+		o.rules.add(at, Rule{Origin: kept(x.Origin), Line: p.Line, Text: kept(text), Usage: true}, d.Enforced)
 	case policy.ByOverride:
-		o.rules.add(at, Rule{Text: cut(d.Note)}, Rule.clone, d.Enforced)
+		o.rules.add(at, Rule{Text: kept(d.Note)}, d.Enforced)
 	}
-}
-
-// clone copies the strings, since a part of a robots.txt would keep all of it in memory.
-func (r Rule) clone() Rule {
-	r.Origin, r.Text = strings.Clone(r.Origin), strings.Clone(r.Text)
-	return r
 }
 
 // maxText bounds a text that is kept, in bytes. A host name has 253 at most.
@@ -178,6 +172,9 @@ func cut(s string) string {
 	}
 	return strings.ToValidUTF8(s[:maxText], "") // without a part of a character
 }
+
+// kept returns a copy of a text, cut. A part of a robots.txt or of a request's head would keep all of it in memory.
+func kept(s string) string { return strings.Clone(cut(s)) }
 
 // hostOf returns the host of a canonical URL, with its port.
 func hostOf(url string) string {
@@ -191,34 +188,29 @@ func hostOf(url string) string {
 // Top is the maximum of hosts and of rules in a State.
 const Top = 10
 
-// State returns the current counts. Requests wait only while they are copied.
+// State returns the current counts.
 func (o *Overview) State() State {
-	s, hosts, rules, stating := o.copied(time.Now())
-	s.Stated, s.Stating = statedBy(stating), len(stating)
-	s.Hosts = top(hosts, Top, strings.Compare)
-	s.Rules = top(rules, Top, Rule.compare)
-	return s
-}
-
-func (o *Overview) copied(now time.Time) (State, []Tally[string], []Tally[Rule], map[uint64]statements) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := State{Started: o.started, Total: o.total, Rate: o.rateLocked(now), Minutes: make([]Minute, 0, Minutes)}
+	now := time.Now()
 	this := now.Unix() / 60
+	s := State{
+		Started: o.started, Total: o.total, Rate: o.rateLocked(now), Minutes: make([]Minute, 0, Minutes),
+		Hosts: o.hosts.top(this, Top, strings.Compare), Rules: o.rules.top(this, Top, Rule.compare),
+		Refusals: o.refusals.latest("", Latest), Seen: o.crawlers.busiest(Crawlers),
+	}
+	s.Stated, s.Stating, s.AtLeast = o.stating.count(this)
 	var causes [len(kinds)]uint64
-	for at, kept := range o.minutes.until(this, Minutes) {
-		m := Minute{Begin: time.Unix(at*60, 0).UTC(), Counts: kept.Counts}
-		for i, n := range kept.causes {
+	for at, had := range o.minutes.until(this, Minutes) {
+		m := Minute{Begin: time.Unix(at*60, 0).UTC(), Counts: had.Counts}
+		for i, n := range had.causes {
 			causes[i] += n
 		}
 		s.Hour.add(m.Counts)
 		s.Minutes = append(s.Minutes, m)
 	}
-	s.Refusals, s.Seen = o.refusals.latest("", Latest), o.crawlers.busiest(Crawlers)
 	s.Causes = causesOf(causes)
-	var stating map[uint64]statements
-	stating, s.AtLeast = o.stating.copied(this)
-	return s, o.hosts.tallies(this), o.rules.tallies(this), stating
+	return s
 }
 
 // rateLocked returns the requests per second in the last ten seconds, or since the start. The

@@ -177,7 +177,7 @@ func TestWindow(t *testing.T) {
 	for range n {
 		key := int(random.ExpFloat64() * 200)
 		truth[key]++
-		w.item(key, func(k int) int { return k }).Denied++
+		w.item(key).Denied++
 	}
 	if len(w.items) != capacity || len(w.index) != capacity {
 		t.Errorf("%d items, %d in the index", len(w.items), len(w.index))

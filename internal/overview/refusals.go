@@ -77,9 +77,6 @@ func why(x *proxy.Record) string {
 	return x.Cause()
 }
 
-// kept returns a text that is not part of a larger one, such as a request's head.
-func kept(s string) string { return strings.Clone(cut(s)) }
-
 // latest returns the last n of a crawler, or of all without a name, the newest first.
 func (r *refusals) latest(crawler string, n int) []Refusal {
 	out := []Refusal{}

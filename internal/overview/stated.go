@@ -66,31 +66,25 @@ func (s *stating) add(x *proxy.Record, minute int64) {
 	w.origins[origin] |= said
 }
 
-// copied returns what each origin of the last hour has stated, and whether there were more origins than
-// are counted.
-func (s *stating) copied(minute int64) (all map[uint64]statements, more bool) {
-	all = map[uint64]statements{}
+// count counts the origins of the last hour by category, those with any. It returns how many origins there are, and
+// whether there were more than are counted.
+func (s *stating) count(minute int64) (all []Stated, origins int, more bool) {
+	said := map[uint64]statements{}
 	for _, w := range s.windows.until(minute/span, windows) {
 		more = more || w.full
-		for origin, said := range w.origins {
-			all[origin] |= said
+		for origin, bits := range w.origins {
+			said[origin] |= bits
 		}
 	}
-	return all, more
-}
-
-// statedBy counts the origins by category, those with any.
-func statedBy(origins map[uint64]statements) []Stated {
-	counts := make([]Stated, len(usage.Purposes)+1)
-	for i, p := range usage.Purposes {
-		counts[i].Category = string(p)
+	for _, p := range append(slices.Clip(usage.Purposes), Other) {
+		all = append(all, Stated{Category: string(p)})
 	}
-	counts[len(usage.Purposes)].Category = Other
-	for _, said := range origins {
-		for i := range counts {
-			counts[i].Allowed += int(said >> (2 * i) & 1)
-			counts[i].Reserved += int(said >> (2*i + 1) & 1)
+	for _, bits := range said {
+		for i := range all {
+			all[i].Allowed += int(bits >> (2 * i) & 1)
+			all[i].Reserved += int(bits >> (2*i + 1) & 1)
 		}
 	}
-	return slices.DeleteFunc(counts, func(s Stated) bool { return s.Reserved+s.Allowed == 0 })
+	all = slices.DeleteFunc(all, func(s Stated) bool { return s.Reserved+s.Allowed == 0 })
+	return all, len(said), more
 }

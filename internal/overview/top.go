@@ -29,9 +29,9 @@ const (
 // recent finds the most frequent keys of the last hour.
 type recent[K comparable] struct{ windows ring[window[K]] }
 
-// add counts a denial in a minute. Clone copies a key, which may be part of something larger.
-func (r *recent[K]) add(minute int64, key K, clone func(K) K, enforced bool) {
-	i := r.windows.of(minute/span).item(key, clone)
+// add counts a denial in a minute.
+func (r *recent[K]) add(minute int64, key K, enforced bool) {
+	i := r.windows.of(minute / span).item(key)
 	if enforced {
 		i.Denied++
 	} else {
@@ -39,26 +39,17 @@ func (r *recent[K]) add(minute int64, key K, clone func(K) K, enforced bool) {
 	}
 }
 
-// tallies returns the tallies of the last hour's windows, one window after the other.
-func (r *recent[K]) tallies(minute int64) []Tally[K] {
-	all := make([]Tally[K], 0, windows*capacity)
+// top adds up the tallies of each key in the last hour's windows, and returns the n largest sums in order: a denied
+// request counts more than any number that report mode let through.
+func (r *recent[K]) top(minute int64, n int, compare func(a, b K) int) []Tally[K] {
+	sums := map[K]Tally[K]{}
 	for _, w := range r.windows.until(minute/span, windows) {
 		for _, i := range w.items {
-			all = append(all, i.Tally)
+			sum := sums[i.Of]
+			sums[i.Of] = Tally[K]{i.Of, sum.Denied + i.Denied, sum.Reported + i.Reported}
 		}
 	}
-	return all
-}
-
-// top adds up the tallies of each key, and returns the n largest sums in order: a denied request
-// counts more than any number that report mode let through.
-func top[K comparable](all []Tally[K], n int, compare func(a, b K) int) []Tally[K] {
-	sums := make(map[K]Tally[K], len(all))
-	for _, t := range all {
-		sum := sums[t.Of]
-		sums[t.Of] = Tally[K]{t.Of, sum.Denied + t.Denied, sum.Reported + t.Reported}
-	}
-	all = slices.SortedFunc(maps.Values(sums), func(a, b Tally[K]) int {
+	all := slices.SortedFunc(maps.Values(sums), func(a, b Tally[K]) int {
 		return cmp.Or(cmp.Compare(b.Denied, a.Denied), cmp.Compare(b.Reported, a.Reported), compare(a.Of, b.Of))
 	})
 	return all[:min(n, len(all))]
@@ -78,7 +69,7 @@ type item[K comparable] struct {
 }
 
 // item returns the item of a key, with its weight increased by one.
-func (w *window[K]) item(key K, clone func(K) K) *item[K] {
+func (w *window[K]) item(key K) *item[K] {
 	i := w.index[key]
 	switch {
 	case i != nil:
@@ -86,13 +77,13 @@ func (w *window[K]) item(key K, clone func(K) K) *item[K] {
 		if w.index == nil {
 			w.index = make(map[K]*item[K], capacity)
 		}
-		i = &item[K]{Tally: Tally[K]{Of: clone(key)}}
+		i = &item[K]{Tally: Tally[K]{Of: key}}
 		w.items = append(w.items, i)
 		w.index[i.Of] = i
 	default:
 		i = slices.MinFunc(w.items, func(a, b *item[K]) int { return cmp.Compare(a.weight, b.weight) })
 		delete(w.index, i.Of)
-		i.Tally = Tally[K]{Of: clone(key)}
+		i.Tally = Tally[K]{Of: key}
 		w.index[i.Of] = i
 	}
 	i.weight++
