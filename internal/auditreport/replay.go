@@ -31,7 +31,7 @@ type replayReport struct {
 }
 
 func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayReport, error) {
-	archive, dir, err := datadir.Snapshots(c, a.Config)
+	archive, dir, err := datadir.Snapshots(c)
 	if errors.Is(err, datadir.ErrNoSnapshots) {
 		s.Status(err)
 		return nil, console.Exit(1) // as for other evidence that is gone
@@ -42,7 +42,7 @@ func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayRep
 	r := replay.New(datadir.Evidence{Archive: archive, Dir: dir}, datadir.Settings)
 	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
 	return &replayReport{
-		replayer: r, archive: archive, s: s, dir: dir, gate: id, config: a.Config, filtered: a.Filtered, quiet: a.JSON,
+		replayer: r, archive: archive, s: s, dir: dir, gate: id, config: c.File(), filtered: a.Filtered, quiet: a.JSON,
 		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}, differences: []string{},
 	}, nil
 }

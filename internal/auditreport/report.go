@@ -24,21 +24,21 @@ import (
 
 // Options are those of the command.
 type Options struct {
-	Filter   *audit.Filter
-	Filtered bool // options select entries
+	Filter   *audit.Filter `kong:"-"`
+	Filtered bool          `kong:"-"` // options select entries
 
-	Replay     bool
-	Verify     bool
-	Strict     bool
-	Key        []string
-	Witness    []string
-	Checkpoint []string // files
-	Suggest    bool
-	Paths      int
-	Top        int // how many hosts, rules and errors are listed
-	JSON       bool
-	File       []string // the logs; - is standard input
-	Config     string   // the file of the configuration; empty: the defaults hold
+	Replay     bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
+	Verify     bool     `help:"Check that no record has been changed, removed or added."`
+	Strict     bool     `help:"With --verify: notes, such as of files that were rotated away, are faults."`
+	Key        []string `placeholder:"VKEY" sep:"none" help:"With --verify: the verifier key of a log, as its operator publishes it; without one, that of -c or of data_dir; may be repeated."`
+	Witness    []string `placeholder:"VKEY" sep:"none" help:"With --verify: the verifier key of a witness that must have cosigned each log; may be repeated."`
+	Checkpoint []string `placeholder:"FILE" sep:"none" help:"With --verify: a checkpoint that you have kept, with which the log must agree; may be repeated."`
+	Suggest    bool     `name:"suggest-overrides" help:"Print the overrides that would permit again what the gate has sent, and deny all else."`
+	Paths      int      `placeholder:"N" help:"With --suggest-overrides: tell paths apart by their first N segments."`
+	Follow     bool     `help:"Print the last 10 records, or with --since those since then, and each new one, until an interrupt."`
+	Top        int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
+	JSON       bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
+	File       []string `arg:"" optional:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
 }
 
 // A report collects the lines of audit logs.

@@ -21,8 +21,8 @@ import (
 )
 
 // suggested returns what the options of audit make of entries, and the overrides in it, read as a part
-// of a configuration with these crawlers.
-func suggested(t *testing.T, a Options, entries []audit.Entry, crawlers ...string) (text string, overrides []policy.Override) {
+// of a configuration with these crawlers. The command has the configuration c.
+func suggested(t *testing.T, c *gate.Config, a Options, entries []audit.Entry, crawlers ...string) (text string, overrides []policy.Override) {
 	t.Helper()
 	var lines bytes.Buffer
 	for i := range entries {
@@ -42,14 +42,7 @@ func suggested(t *testing.T, a Options, entries []audit.Entry, crawlers ...strin
 	if a.Filter == nil {
 		a.Filter = &audit.Filter{}
 	}
-	settings := gate.DefaultConfig()
-	if a.Config != "" {
-		var err error
-		if settings, err = gate.LoadConfig(a.Config); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := Print(console.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, settings, a); err != nil && err != console.Exit(1) {
+	if err := Print(console.Streams{In: strings.NewReader(""), Out: &out, Err: io.Discard}, c, a); err != nil && err != console.Exit(1) {
 		t.Fatal(err)
 	}
 	file := ""
@@ -108,7 +101,7 @@ func TestSuggestOverrides(t *testing.T) {
 		sent("GET", "https://api.example/v1/x"), sent("POST", "https://api.example/v1/x"), sent("GET", "https://[2001:db8::1]/x"),
 		reported, byRule, refused, allowed, guarded, tunnel, sent("GET", "https://tunnel.example/x"), sent("get", "https://odd.example/x"),
 	}
-	text, overrides := suggested(t, Options{}, entries)
+	text, overrides := suggested(t, gate.DefaultConfig(), Options{}, entries)
 	want := `# These overrides permit again what the gate has sent: 10 requests, 2026-01-02 03:04:00 to 2026-01-02 03:04:12 UTC.
 # Read them before you use them: every host that a client has asked for is here. Put them into the
 # configuration, behind the overrides that it has, but before one that denies all.
@@ -155,7 +148,7 @@ overrides:
 		}
 	}
 	// Whoever selects refused requests wants to permit some of them.
-	if _, overrides := suggested(t, Options{Filter: &audit.Filter{Denied: true}, Filtered: true}, entries); permits(t, overrides, "default", "GET", "https://refused.example/x") != "robots" {
+	if _, overrides := suggested(t, gate.DefaultConfig(), Options{Filter: &audit.Filter{Denied: true}, Filtered: true}, entries); permits(t, overrides, "default", "GET", "https://refused.example/x") != "robots" {
 		t.Error("--denied does not include what an override has refused")
 	}
 }
@@ -166,7 +159,7 @@ func TestSuggestPermission(t *testing.T) {
 	for _, url := range []string{"https://shop.example/private/x", "https://shop.example:8443/a*b$?q=*&r=$1", "https://[2001:db8::1]/x?"} {
 		r := sent("GET", url)
 		r.Decision, r.Reason, r.Rule, r.Line = "deny", policy.ByRule, "Disallow: /", 2
-		text, overrides := suggested(t, Options{}, []audit.Entry{r})
+		text, overrides := suggested(t, gate.DefaultConfig(), Options{}, []audit.Entry{r})
 		if len(overrides) != 0 || !strings.Contains(text, "robots.txt line 2: Disallow: /") {
 			t.Errorf("%s: got %d overrides in\n%s", url, len(overrides), text)
 		}
@@ -188,7 +181,7 @@ func TestSuggestPermission(t *testing.T) {
 	// No override allows this path in all its readings.
 	unclear := sent("GET", "https://a.example/public/..;/private/x")
 	unclear.Decision, unclear.Reason = "deny", policy.ByRule
-	if text, _ := suggested(t, Options{}, []audit.Entry{unclear}); strings.Contains(text, "action: allow") {
+	if text, _ := suggested(t, gate.DefaultConfig(), Options{}, []audit.Entry{unclear}); strings.Contains(text, "action: allow") {
 		t.Errorf("got\n%s", text)
 	}
 }
@@ -203,7 +196,7 @@ func TestSuggestPaths(t *testing.T) {
 	for i := range 30 {
 		entries = append(entries, sent("GET", fmt.Sprintf("https://many.example/%d/x", i)))
 	}
-	text, overrides := suggested(t, Options{Paths: 1}, append(entries, unclear))
+	text, overrides := suggested(t, gate.DefaultConfig(), Options{Paths: 1}, append(entries, unclear))
 	for _, line := range []string{`  paths: ["/api/"]`, `  - "/$"`, `  - "/docs/"`, `  - "/find?"`, `  - "/a%2Ab$"`, `  - "/price%24$"`, "# 1 list of paths would be too long: all paths are permitted there.",
 		"# Left out: 1 request with a method or URL that overrides can't name."} {
 		if !strings.Contains(text, line+"\n") {
@@ -231,7 +224,7 @@ func TestSuggestCrawlers(t *testing.T) {
 	one.Crawler, two.Crawler, both.Crawler = `co"der`, "news ${X}", `co"der`
 	again := both
 	again.Crawler = "news ${X}"
-	text, overrides := suggested(t, Options{}, []audit.Entry{one, two, both, again}, `co"der`, "news ${X}")
+	text, overrides := suggested(t, gate.DefaultConfig(), Options{}, []audit.Entry{one, two, both, again}, `co"der`, "news ${X}")
 	if strings.Count(text, "crawlers: ") != 3 || !strings.Contains(text, `["co\"der", "news $${X}"]`) {
 		t.Errorf("got\n%s", text)
 	}
@@ -247,8 +240,12 @@ func TestSuggestCrawlers(t *testing.T) {
 	if err := os.WriteFile(file, []byte("unknown_clients: refuse\ncrawlers: [{name: \"co\\\"der\"}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	c, err := gate.LoadConfig(file)
+	if err != nil {
+		t.Fatal(err)
+	}
 	gone := sent("GET", "https://gone.example/")
-	text, _ = suggested(t, Options{Config: file}, []audit.Entry{one, two, gone}, `co"der`)
+	text, _ = suggested(t, c, Options{}, []audit.Entry{one, two, gone}, `co"der`)
 	if !strings.Contains(text, "# Left out: 2 requests of crawlers that the configuration does not have.") || !strings.Contains(text, `  crawlers: ["co\"der"]`) {
 		t.Errorf("got\n%s", text)
 	}
@@ -261,11 +258,11 @@ func TestSuggestBounds(t *testing.T) {
 	for i := range 1100 {
 		entries = append(entries, sent("GET", fmt.Sprintf("https://h%d.example/", i)))
 	}
-	text, overrides := suggested(t, Options{}, entries)
+	text, overrides := suggested(t, gate.DefaultConfig(), Options{}, entries)
 	if !strings.Contains(text, "# Left out: 100 requests to more hosts than can be listed.") || permits(t, overrides, "default", "GET", "https://h1099.example/") != "deny" {
 		t.Errorf("got\n%s", text[:min(len(text), 1000)])
 	}
-	_, overrides = suggested(t, Options{}, []audit.Entry{sent("get", "https://odd.example/")})
+	_, overrides = suggested(t, gate.DefaultConfig(), Options{}, []audit.Entry{sent("get", "https://odd.example/")})
 	if len(overrides) != 1 || overrides[0].Action != policy.Deny {
 		t.Errorf("nothing was seen, and the overrides are %+v", overrides)
 	}

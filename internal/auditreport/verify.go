@@ -28,7 +28,7 @@ func (a *Options) verifyReport(c *gate.Config) (*verifyReport, error) {
 	if o.Keys, err = evidence.ParseKeys(a.Key, a.Witness); err != nil {
 		return nil, fmt.Errorf("--witness: %w", err)
 	}
-	if len(a.Key) == 0 || a.Config != "" {
+	if len(a.Key) == 0 || c.File() != "" {
 		switch signer, err := datadir.Signer(c); {
 		case err == nil:
 			o.Keys.AddOwn(signer)

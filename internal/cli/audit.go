@@ -19,19 +19,8 @@ import (
 // Audit reads audit logs.
 type Audit struct {
 	Configured
-	Filters    `group:"Only some of the records (these options combine):"`
-	Replay     bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
-	Verify     bool     `help:"Check that no record has been changed, removed or added."`
-	Strict     bool     `help:"With --verify: notes, such as of files that were rotated away, are faults."`
-	Key        []string `placeholder:"VKEY" sep:"none" help:"With --verify: the verifier key of a log, as its operator publishes it; without one, that of -c or of data_dir; may be repeated."`
-	Witness    []string `placeholder:"VKEY" sep:"none" help:"With --verify: the verifier key of a witness that must have cosigned each log; may be repeated."`
-	Checkpoint []string `placeholder:"FILE" sep:"none" help:"With --verify: a checkpoint that you have kept, with which the log must agree; may be repeated."`
-	Suggest    bool     `name:"suggest-overrides" help:"Print the overrides that would permit again what the gate has sent, and deny all else."`
-	Paths      int      `placeholder:"N" help:"With --suggest-overrides: tell paths apart by their first N segments."`
-	Follow     bool     `help:"Print the last 10 records, or with --since those since then, and each new one, until an interrupt."`
-	Top        int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
-	JSON       bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
-	File       []string `arg:"" optional:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
+	Filters `group:"Only some of the records (these options combine):"`
+	auditreport.Options
 }
 
 // Run reads the files once, for all reports.
@@ -42,10 +31,11 @@ func (a *Audit) Run(ctx context.Context, s console.Streams) error {
 	if err := a.checkOptions(); err != nil {
 		return err
 	}
-	filter, err := a.filter(time.Now())
-	if err != nil {
+	var err error
+	if a.Filter, err = a.filter(time.Now()); err != nil {
 		return err
 	}
+	a.Filtered = a.given()
 	named := map[string]bool{}
 	a.File = slices.DeleteFunc(a.File, func(file string) bool { // each record of a file that is named twice would count twice
 		file = filepath.Clean(file)
@@ -56,21 +46,17 @@ func (a *Audit) Run(ctx context.Context, s console.Streams) error {
 	if err := canOpen(a.File); err != nil {
 		return err
 	}
-	o := auditreport.Options{
-		Filter: filter, Filtered: a.given(), Replay: a.Replay, Verify: a.Verify, Strict: a.Strict, Key: a.Key, Witness: a.Witness, Checkpoint: a.Checkpoint,
-		Suggest: a.Suggest, Paths: a.Paths, Top: a.Top, JSON: a.JSON, File: a.File, Config: a.Config,
-	}
 	if a.Follow {
-		return auditreport.Follow(ctx, s, o)
+		return auditreport.Follow(ctx, s, a.Options)
 	}
-	if !a.Replay && !a.Suggest && (a.ID != "" || a.JSON && a.given()) {
-		return auditreport.List(s, o)
+	if !a.Replay && !a.Suggest && (a.ID != "" || a.JSON && a.Filtered) {
+		return auditreport.List(s, a.Options)
 	}
 	c, err := a.load()
 	if err != nil {
 		return err
 	}
-	return auditreport.Print(s, c, o)
+	return auditreport.Print(s, c, a.Options)
 }
 
 // checkOptions reports options that don't go together.

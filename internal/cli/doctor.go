@@ -28,5 +28,5 @@ func (d *Doctor) Run(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	return doctor.Run(ctx, s, c, doctor.Options{Clients: d.Clients, JSON: d.JSON})
+	return doctor.Run(ctx, s, c, d.Clients, d.JSON)
 }

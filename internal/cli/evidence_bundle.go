@@ -48,7 +48,7 @@ func (b *EvidenceBundle) Run(s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	kept, closeAll, err := g.openEvidence(b.Config)
+	kept, closeAll, err := g.openEvidence()
 	if err != nil {
 		return err
 	}
@@ -156,18 +156,14 @@ func loadGates(files []string) (*gates, error) {
 }
 
 // openEvidence opens the evidence of the gates. The caller closes it.
-func (g *gates) openEvidence(files []string) (all bundle.Several, closeAll func(), err error) {
+func (g *gates) openEvidence() (all bundle.Several, closeAll func(), err error) {
 	closeAll = func() {
 		for _, e := range all {
 			e.(datadir.Evidence).Close()
 		}
 	}
-	for i, c := range g.configs {
-		file := ""
-		if len(files) > 0 {
-			file = files[i]
-		}
-		archive, dir, err := datadir.Snapshots(c, file)
+	for _, c := range g.configs {
+		archive, dir, err := datadir.Snapshots(c)
 		if err != nil {
 			closeAll()
 			return nil, nil, err

@@ -8,13 +8,7 @@ import (
 // History shows how an origin's robots.txt, and its tdmrep.json, have changed.
 type History struct {
 	Configured
-	Diff   bool     `help:"Print what has changed from each file to the next, and which decisions and usage preferences differ."`
-	Token  []string `placeholder:"T" help:"Compare decisions for a crawler that obeys this product token; the first with a group counts."`
-	Agent  string   `placeholder:"UA" help:"Compare decisions for a crawler that sends this User-Agent."`
-	URL    []string `placeholder:"URL" sep:"none" help:"Compare decisions about this URL, too."`
-	Log    []string `placeholder:"FILE" sep:"none" help:"Compare decisions about the origin's paths in this audit log, too."`
-	JSON   bool     `help:"Print JSON."`
-	Origin string   `arg:"" name:"ORIGIN" help:"Such as https://example.com; a host alone stands for all its origins."`
+	report.Options
 }
 
 // Run reads and prints.
@@ -23,7 +17,5 @@ func (h *History) Run(s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	return report.Print(s, c, report.Options{
-		Diff: h.Diff, Token: h.Token, Agent: h.Agent, URL: h.URL, Log: h.Log, JSON: h.JSON, Origin: h.Origin, Config: h.Config,
-	})
+	return report.Print(s, c, h.Options)
 }

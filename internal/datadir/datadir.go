@@ -51,9 +51,8 @@ func Checkpoints(c *gate.Config) (all []evidence.Known, err error) {
 // ErrNoSnapshots says that a data_dir has none.
 var ErrNoSnapshots = errors.New("no snapshots")
 
-// Snapshots opens the snapshots in the data_dir of a configuration. An error says what to do about the file of -c, which
-// may be empty.
-func Snapshots(c *gate.Config, file string) (archive gate.Archive, dir string, err error) {
+// Snapshots opens the snapshots in the data_dir of a configuration. An error says what to do about the file of -c.
+func Snapshots(c *gate.Config) (archive gate.Archive, dir string, err error) {
 	if dir, err = gate.DataDir(c); err != nil {
 		return nil, "", err
 	}
@@ -63,8 +62,8 @@ func Snapshots(c *gate.Config, file string) (archive gate.Archive, dir string, e
 		return reader, dir, nil
 	case errors.Is(err, fs.ErrNotExist):
 		hint := "name the gate's configuration with -c"
-		if file != "" {
-			hint = file + " is another gate's configuration, or its gate has not run yet"
+		if c.File() != "" {
+			hint = c.File() + " is another gate's configuration, or its gate has not run yet"
 		}
 		err = fmt.Errorf("%s has %w: %s", dir, ErrNoSnapshots, hint)
 	}

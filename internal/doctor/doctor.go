@@ -12,6 +12,7 @@ package doctor
 //		confine.go
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
@@ -66,15 +67,10 @@ type diagnosis struct {
 	unset  bool                  // a variable of the shell is missing or wrong
 }
 
-// Options are those of the command.
-type Options struct {
-	Clients []string // only these, by name; none: all except browsers
-	JSON    bool
-}
-
-// Run checks this shell and the gate of a configuration, and prints the findings.
-func Run(ctx context.Context, s console.Streams, c *gate.Config, o Options) error {
-	chosen, err := choose(o.Clients)
+// Run checks this shell and the gate of a configuration, and prints the findings. Of clients it checks only those named;
+// without a name all except browsers.
+func Run(ctx context.Context, s console.Streams, c *gate.Config, clients []string, json bool) error {
+	chosen, err := choose(clients)
 	if err != nil {
 		return err
 	}
@@ -98,7 +94,7 @@ func Run(ctx context.Context, s console.Streams, c *gate.Config, o Options) erro
 	e.unset = variables.verdict == failed || trust.verdict == failed
 	findings = append(findings, variables, trust)
 	if e.gate.url != "" {
-		tried, err := e.try(ctx, chosen, len(o.Clients) > 0)
+		tried, err := e.try(ctx, chosen, len(clients) > 0)
 		if err != nil {
 			return err
 		}
@@ -113,10 +109,10 @@ func Run(ctx context.Context, s console.Streams, c *gate.Config, o Options) erro
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	if o.JSON {
+	if json {
 		return encodeFindings(s, findings)
 	}
-	if err := printFindings(s, findings, map[verdict]string{passed: "ok", failed: "no", unknown: "--"}); err != nil {
+	if err := printFindings(s, findings, nil); err != nil {
 		return err
 	}
 	return statusOf(findings)
@@ -141,11 +137,11 @@ func encodeFindings(s console.Streams, findings []finding) error {
 	return statusOf(findings)
 }
 
-// printFindings prints the findings in columns, with a word for each verdict.
+// printFindings prints the findings in columns, each verdict as it is or as words has it.
 func printFindings(s console.Streams, findings []finding, words map[verdict]string) error {
 	out := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
-		fmt.Fprintf(out, "%s\t%s\t%s\n", f.subject, words[f.verdict], f.text)
+		fmt.Fprintf(out, "%s\t%s\t%s\n", f.subject, cmp.Or(words[f.verdict], string(f.verdict)), f.text)
 		for _, line := range f.advice {
 			fmt.Fprintf(out, "\t\t%s\n", line)
 		}

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"robotsgate/internal/auditreport"
 	"robotsgate/internal/cli"
 	"robotsgate/internal/console"
 	"robotsgate/internal/gatetest"
+	"robotsgate/internal/history/report"
 )
 
 // robotsByAgent starts an origin that answers by User-Agent, with a Vary header or not: a crawler named NewsBot may not
@@ -89,11 +91,11 @@ func TestRobotsByUserAgent(t *testing.T) {
 	var out bytes.Buffer
 	streams := console.Streams{In: strings.NewReader(""), Out: &out, Err: &out}
 	configured := cli.Configured{Config: config}
-	if err := (&cli.Audit{Configured: configured, Replay: true, File: []string{log}}).Run(t.Context(), streams); err != nil || !strings.Contains(out.String(), ": 32 records the same, 0 differences, evidence gone: 0,") {
+	if err := (&cli.Audit{Configured: configured, Options: auditreport.Options{Replay: true, File: []string{log}}}).Run(t.Context(), streams); err != nil || !strings.Contains(out.String(), ": 32 records the same, 0 differences, evidence gone: 0,") {
 		t.Errorf("the replay: %v\n%s", err, out.String())
 	}
 	out.Reset()
-	if err := (&cli.History{Configured: configured, Diff: true, Origin: varies}).Run(streams); err != nil {
+	if err := (&cli.History{Configured: configured, Options: report.Options{Diff: true, Origin: varies}}).Run(streams); err != nil {
 		t.Error(err)
 	}
 	for _, want := range []string{" evil ", " evil-newsbot ", " crawlers: news (newsbot) "} {

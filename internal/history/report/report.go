@@ -22,14 +22,13 @@ import (
 
 // Options are those of the command.
 type Options struct {
-	Diff   bool     // compare each file with the next, and the decisions by them
-	Token  []string // for a crawler with these product tokens
-	Agent  string   // for a crawler with this User-Agent
-	URL    []string // about these URLs, too
-	Log    []string // about the paths in these audit logs, too
-	JSON   bool
-	Origin string // or a host
-	Config string // the file of the configuration; empty: the defaults hold
+	Diff   bool     `help:"Print what has changed from each file to the next, and which decisions and usage preferences differ."`
+	Token  []string `placeholder:"T" help:"Compare decisions for a crawler that obeys this product token; the first with a group counts."`
+	Agent  string   `placeholder:"UA" help:"Compare decisions for a crawler that sends this User-Agent."`
+	URL    []string `placeholder:"URL" sep:"none" help:"Compare decisions about this URL, too."`
+	Log    []string `placeholder:"FILE" sep:"none" help:"Compare decisions about the origin's paths in this audit log, too."`
+	JSON   bool     `help:"Print JSON."`
+	Origin string   `arg:"" name:"ORIGIN" help:"Such as https://example.com; a host alone stands for all its origins."`
 }
 
 // Print reads what is kept of an origin, and prints it.
@@ -38,7 +37,7 @@ func Print(s console.Streams, c *gate.Config, h Options) error {
 	if err != nil {
 		return err
 	}
-	archive, dir, err := datadir.Snapshots(c, h.Config)
+	archive, dir, err := datadir.Snapshots(c)
 	if err != nil {
 		return err
 	}
