@@ -39,7 +39,7 @@ func (e Errors) Error() string {
 }
 
 // A Source has the lines of the keys in a file, and the mistakes found there. Keys go by
-// their path, such as crawlers[0].name. A nil Source has no keys.
+// their path, such as crawlers[0].name.
 type Source struct {
 	name            string
 	lines           lines
@@ -51,34 +51,20 @@ func newSource(name string, lines lines) *Source {
 	return &Source{name: name, lines: lines, Mistakes: field.From(lines)}
 }
 
-// Name returns the name of the file.
-func (s *Source) Name() string {
-	if s == nil {
-		return ""
-	}
-	return s.name
-}
+// NoFile returns a Source without keys.
+func NoFile() *Source { return newSource("", lines{}) }
 
-// Given reports whether the file has a key.
-func (s *Source) Given(path string) bool { return s != nil && s.lines.Given(path) }
+// Name returns the name of the file; "" if there is none.
+func (s *Source) Name() string { return s.name }
 
 // Any reports whether the file has any key.
-func (s *Source) Any() bool { return s != nil && len(s.lines) > 0 }
+func (s *Source) Any() bool { return len(s.lines) > 0 }
 
 // Forget makes a key count as one that is not given, since its value comes from elsewhere.
-func (s *Source) Forget(path string) {
-	if s != nil {
-		delete(s.lines, path)
-	}
-}
+func (s *Source) Forget(path string) { delete(s.lines, path) }
 
 // Warnings returns a collection for warnings about the file.
-func (s *Source) Warnings() *Source {
-	if s == nil {
-		return newSource("", lines{})
-	}
-	return newSource(s.name, s.lines)
-}
+func (s *Source) Warnings() *Source { return newSource(s.name, s.lines) }
 
 // lines has the lines of the keys in a file. It is a [field.Source].
 type lines map[string]int

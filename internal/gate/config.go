@@ -44,7 +44,7 @@ type Config struct {
 	Admin             admin.Config      `yaml:"admin"`
 	Log               Log               `yaml:"log"`
 
-	source *config.Source // nil: there is no file
+	source *config.Source
 }
 
 // ClientsPolicy says what becomes of clients that match no crawler.
@@ -106,6 +106,7 @@ type Log struct {
 // DefaultConfig returns the configuration with the default of every key.
 func DefaultConfig() *Config {
 	c := &Config{
+		source: config.NoFile(),
 		Listen: "127.0.0.1:9309", Mode: policy.Enforce, UnknownClients: AllowClients,
 		Robots: Robots{policy.DefaultRobots(), store.DefaultLimits()},
 		Tags:   Tags{proxy.DefaultTags(), 32 << 20},

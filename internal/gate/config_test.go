@@ -29,7 +29,7 @@ func TestExampleIsTheDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := DefaultConfig()
-	c.source = nil
+	c.source = want.source
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got  %+v\nwant %+v", c, want)
 	}
@@ -94,8 +94,9 @@ func TestEmptyIsTheDefault(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		c.source = nil
-		if !reflect.DeepEqual(c, DefaultConfig()) {
+		want := DefaultConfig()
+		c.source = want.source
+		if !reflect.DeepEqual(c, want) {
 			t.Errorf("%q: not the default", text)
 		}
 	}
