@@ -52,12 +52,8 @@ func Check(rules *policy.Robots, strict bool, line []byte) (any, error) {
 			return nil, fmt.Errorf(`"status" is %d, not a status`, status)
 		}
 	}
-	body := q.RobotsB64 // has precedence over text beside it
-	switch {
-	case len(body) > 0:
-	case q.Robots != nil: // beside it an empty robots_b64 counts as missing
-		body = []byte(*q.Robots)
-	case body == nil && q.Status == nil:
+	body := given(q.RobotsB64, q.Robots)
+	if body == nil && q.Status == nil {
 		return nil, errors.New(`"robots" or "robots_b64" is missing`)
 	}
 	var tokens []string

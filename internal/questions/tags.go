@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
-	"robotsgate/htmlmeta"
 	"robotsgate/internal/console"
 	"robotsgate/policy/robotstag"
 )
@@ -47,11 +47,7 @@ func Tags(line []byte) (any, error) {
 	if err := console.Question(line, &q); err != nil {
 		return nil, err
 	}
-	// html_b64 has precedence, unless it is empty: programs may write empty members.
-	page := q.HTMLB64
-	if len(page) == 0 && q.HTML != nil {
-		page = []byte(*q.HTML)
-	}
+	page := given(q.HTMLB64, q.HTML)
 	var tokens []string
 	if q.Token != "" {
 		tokens = []string{q.Token}
@@ -79,27 +75,17 @@ func Tags(line []byte) (any, error) {
 // TagsOf returns the rules for a crawler in headers and, if page is not nil, in the head of a
 // page. It reads the page as the gate does; without a Content-Type it is HTML.
 func TagsOf(tags robotstag.Tags, page []byte, contentType string, tokens []string) (a TagsAnswer, err error) {
+	r := Reading{Header: http.Header{}}
 	if contentType = strings.TrimSpace(contentType); contentType != "" {
-		contentType = htmlmeta.ContentType([]string{contentType})
+		r.Header.Set("Content-Type", contentType)
 	}
-	switch {
-	case page == nil:
-	case contentType != "" && !htmlmeta.MayBePage(contentType):
-		a.Skipped = "type"
-	default:
-		res, err := htmlmeta.Scan(bytes.NewReader(page), htmlmeta.Options{ContentType: contentType})
-		if err != nil {
+	if page != nil {
+		if err := r.ReadPage(bytes.NewReader(page), 0); err != nil {
 			return a, err
 		}
-		all := []robotstag.Tags{tags}
-		for _, m := range res.Metas {
-			all = append(all, robotstag.ParseMeta(m.Name, m.Content))
-		}
-		tags = robotstag.Union(all...)
-		if a.Partial = res.Why; res.Why == "type" {
-			a.Partial, a.Skipped = "", "type"
-		}
+		tags = r.withMetas(tags)
 	}
+	a.Skipped, a.Partial = r.Skipped, r.Head.Why
 	rules := tags.For(tokens...)
 	a.Rules, a.Truncated = robotstag.Effective(rules), tags.Truncated
 	a.Detail, a.Unknown = []tagDetail{}, append([]string{}, tags.Unknown...) // [] in place of null

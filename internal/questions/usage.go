@@ -81,11 +81,7 @@ func (r *Reading) Answer() UsageAnswer {
 		in = r.Decision.UsageInput(r.Path)
 	}
 	in.Header, in.Metas, in.Links, in.TDMRep = r.Header, r.Head.Metas, r.Head.Links, cmp.Or(r.TDMRep, in.TDMRep)
-	all := []robotstag.Tags{robotstag.ParseHeader(r.Header["Robots-Tag"], r.Header["X-Robots-Tag"])}
-	for _, m := range r.Head.Metas {
-		all = append(all, robotstag.ParseMeta(m.Name, m.Content))
-	}
-	in.Tags = robotstag.Union(all...).For(r.Tokens...)
+	in.Tags = r.withMetas(robotstag.ParseHeader(r.Header["Robots-Tag"], r.Header["X-Robots-Tag"])).For(r.Tokens...)
 	stated := usage.Read(&in)
 	a := UsageAnswer{
 		Usage: stated.Values(), Links: stated.Licenses, Skipped: r.Skipped, Partial: r.Head.Why,
@@ -135,18 +131,10 @@ func Usage(rules *policy.Robots, line []byte) (any, error) {
 	} else if token := policy.ProductToken(q.Agent); token != "" {
 		r.Tokens = []string{token}
 	}
-	body := q.RobotsB64 // has precedence over text beside it
-	if len(body) == 0 && q.Robots != nil {
-		body = []byte(*q.Robots)
-	}
-	if body != nil {
+	if body := given(q.RobotsB64, q.Robots); body != nil {
 		r.Decision = rules.Judge(http.StatusOK, body, canonical.Target{Path: r.Path}, r.Tokens)
 	}
-	page := q.HTMLB64
-	if len(page) == 0 && q.HTML != nil {
-		page = []byte(*q.HTML)
-	}
-	if page != nil {
+	if page := given(q.HTMLB64, q.HTML); page != nil {
 		if err := r.ReadPage(bytes.NewReader(page), 0); err != nil {
 			return nil, err
 		}
