@@ -28,13 +28,10 @@ func (Man) Run(k *kong.Kong, s console.Streams) error {
 
 func manCommandOf(node *kong.Node) manCommand {
 	arguments := strings.TrimSuffix(strings.TrimPrefix(node.Summary(), node.Path()), " [flags]")
-	c := manCommand{Summary: node.Path() + " [flags]" + arguments, Help: node.Help}
+	c := manCommand{Summary: node.Path() + " [flags]" + arguments, Help: node.Help, Flags: node.Flags}
 	text, example, _ := strings.Cut("\n"+node.Detail, "\nExample:\n")
 	c.Paragraphs = strings.Split(strings.TrimSpace(text), "\n\n")
 	c.Example = strings.TrimRight(example, "\n")
-	for _, flag := range node.Flags {
-		c.Flags = append(c.Flags, manFlag{flag.String(), flag.Help})
-	}
 	return c
 }
 
@@ -48,11 +45,9 @@ type manPage struct {
 type manCommand struct {
 	Summary, Help string
 	Paragraphs    []string
-	Flags         []manFlag
+	Flags         []*kong.Flag
 	Example       string
 }
-
-type manFlag struct{ Name, Help string }
 
 // roff escapes text for roff, where a line that begins with a dot is a request.
 func roff(text string) string {
