@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"log/slog"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -156,18 +154,5 @@ func TestMoreRequests(t *testing.T) {
 		if !strings.HasSuffix(text, end) || !strings.Contains(text, "/private/?q=*") {
 			t.Errorf("got %q", text)
 		}
-	}
-}
-
-// TestNoScreen: a file is not a terminal.
-func TestNoScreen(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	t.Setenv("TERM", "xterm")
-	if s := NewScreen(file, nil, ""); s != nil {
-		t.Error("a file is taken for a terminal")
 	}
 }
