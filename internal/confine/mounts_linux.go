@@ -141,10 +141,7 @@ func protectKernel() error {
 
 // mountProc mounts a /proc that has only the processes in the PID namespace.
 func mountProc() error {
-	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		return failed("mount /proc", err)
-	}
-	return nil
+	return failed("mount /proc", unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""))
 }
 
 // protectProc makes parts of /proc read-only.

@@ -60,8 +60,11 @@ func ParseProxy(text string) (*url.URL, error) {
 		return nil, fmt.Errorf("%s: the host is missing", want)
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("%s: a proxy's URL ends after the port", want)
-	case u.Port() != "" && checkPort(u.Port(), 1) != nil:
-		return nil, checkPort(u.Port(), 1)
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, fmt.Errorf("expected a port between 1 and 65535, got %q", Cut(port))
+		}
 	}
 	return u, nil
 }
@@ -76,14 +79,6 @@ func ParseProxyVariable(text string) (*url.URL, error) {
 		text = "socks5://" + rest // names are always resolved by the proxy
 	}
 	return ParseProxy(text)
-}
-
-func checkPort(text string, lowest int) error {
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || int(n) < lowest {
-		return fmt.Errorf("expected a port between %d and 65535, got %q", lowest, Cut(text))
-	}
-	return nil
 }
 
 // ParseDuration reads what [Duration] writes.
