@@ -106,7 +106,9 @@ func TestReportOnly(t *testing.T) {
 		{[]*proxy.Record{denied("http://a.example/", "/x", false), denied("http://a.example/", "/x", false), denied("http://a.example/", "/y", true)},
 			"Rule Denied Would be denied Disallow: /y http://a.example , line 7 1 0 Disallow: /x http://a.example , line 7 0 2"},
 		// The host was denied by no rule.
-		{[]*proxy.Record{denied("http://a.example/", "/x", false), {URL: "http://b.example/", Decision: &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, Robots: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{}}}}},
+		{[]*proxy.Record{denied("http://a.example/", "/x", false),
+			{URL: "http://b.example/", Decision: &policy.Decision{Enforced: true, Reason: policy.IsUnreachable,
+				Robots: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{}}}}},
 			"Rule Would be denied Disallow: /x"},
 	} {
 		has(t, see(t, listener(t, &origin{status: 200, body: rules, seen: seen(test.seen...)}), "/"), test.want)

@@ -183,7 +183,8 @@ func TestExplainNames(t *testing.T) {
 func TestCrossSite(t *testing.T) {
 	o := &origin{status: 200, body: rules}
 	h := listener(t, o)
-	for _, path := range []string{"/", "/?url=http://a.example/", "/?url=", "/live", "/api/overview", "/api/refusal?id=x", "/api/decision?url=http://a.example/", "/api/robots?origin=http://a.example", "/origin?origin=http://a.example", "/origins", "/refusals"} {
+	for _, path := range []string{"/", "/?url=http://a.example/", "/?url=", "/live", "/api/overview", "/api/refusal?id=x",
+		"/api/decision?url=http://a.example/", "/api/robots?origin=http://a.example", "/origin?origin=http://a.example", "/origins", "/refusals"} {
 		for _, header := range [][]string{
 			{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "unheard-of"},
 			{"Origin", "http://evil.example"}, {"Origin", "null"}, {"Origin", "http://192.0.2.1:8080"}, {"Origin", "%"},

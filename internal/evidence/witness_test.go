@@ -161,7 +161,8 @@ func TestWitness(t *testing.T) {
 			t.Errorf("the witness has %d of %d, %+v", w.size, g.log.Size(), s)
 		}
 		v := verifyWitnessed(t, dir, w)
-		if v.Faulty > 0 || len(v.Notes) > 0 || len(v.Logs) != 1 || len(v.Logs[0].Cosigned) != 1 || v.Logs[0].Cosigned[0].Size != g.log.Size() || v.Logs[0].Checkpoints[len(v.Logs[0].Checkpoints)-1].Cosigned != 1 {
+		if v.Faulty > 0 || len(v.Notes) > 0 || len(v.Logs) != 1 || len(v.Logs[0].Cosigned) != 1 || v.Logs[0].Cosigned[0].Size != g.log.Size() ||
+			v.Logs[0].Checkpoints[len(v.Logs[0].Checkpoints)-1].Cosigned != 1 {
 			t.Errorf("faults %q, notes %q, logs %+v", v.Faults, v.Notes, v.Logs)
 		}
 		g.entries(1)
