@@ -354,7 +354,7 @@ func TestHangUp(t *testing.T) {
 	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
 	waits := func(n int) (took time.Duration) {
 		t.Helper()
-		for begun := time.Now(); took < 10*time.Second; time.Sleep(100 * time.Microsecond) {
+		for begun := time.Now(); took < 10*time.Second; time.Sleep(100 * time.Microsecond) { // real time: it is measured
 			took = time.Since(begun)
 			if pacer.Waiting() == n {
 				return took

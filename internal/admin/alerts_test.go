@@ -71,11 +71,11 @@ func TestForbiddenAlert(t *testing.T) {
 		if all := answers(t, h, "GET", "/api/overview")["forbidden"].([]any); len(all) != 0 {
 			t.Errorf("before: got %v", all)
 		}
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) // fake clock
 		o.status = 403
 		decide("crawler=news%3Cb%3E")
 		decide("agent=OtherBot/1.0")
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // fake clock
 		for _, path := range []string{"/", "/live"} {
 			has(t, see(t, h, path), "These origins refuse crawlers their robots.txt.",
 				"http://a.example, to news<b> (newsbot), for 1 min: status 403, everything is allowed",

@@ -96,7 +96,7 @@ func (g *gate) entries(n int) {
 		text := AppendEntry(nil, []byte(line), 0, g.log.Size())
 		g.write(text)
 		g.log.Add(text)
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // fake clock
 	}
 }
 

@@ -112,7 +112,7 @@ func TestExpiredOverride(t *testing.T) {
 		if got := warnings(c); got != "" {
 			t.Errorf("before: %s", got)
 		}
-		time.Sleep(48 * time.Hour)
+		time.Sleep(48 * time.Hour) // fake clock
 		if got := warnings(c); !strings.HasPrefix(got, "test.yaml:3: overrides.expires: expired at 2000-01-03T00:00:00Z") {
 			t.Errorf("after: %q", got)
 		}

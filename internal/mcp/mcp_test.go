@@ -411,7 +411,7 @@ func TestSameID(t *testing.T) {
 	twice := strings.Repeat(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"robots_check","arguments":{"url":"http://a.example/"}}}`+"\n", 3*maxCalls)
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		local := &fakeLocal{check: func(context.Context, Question) error { time.Sleep(time.Second); return nil }}
+		local := &fakeLocal{check: func(context.Context, Question) error { time.Sleep(time.Second); return nil }} // fake clock
 		if err := Serve(t.Context(), strings.NewReader(hello+twice), &out, Options{Transport: admin(nil), Local: local}); err != nil {
 			t.Error(err)
 		}

@@ -330,7 +330,7 @@ func TestForgotten(t *testing.T) {
 		if s.remembered() != 1 {
 			t.Error("the origin is forgotten before its interval has passed")
 		}
-		time.Sleep(sweepInterval + 5*time.Second)
+		time.Sleep(sweepInterval + 5*time.Second) // fake clock
 		synctest.Wait()
 		if n := s.remembered(); n != 0 {
 			t.Errorf("%d origins are remembered for ever", n)
@@ -375,7 +375,7 @@ func TestManyLongIntervals(t *testing.T) {
 		if _, err := s.Wait(t.Context(), to("a", time.Second)); err == nil {
 			t.Error("a further origin is not refused within MaxDelay")
 		}
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) // fake clock
 		if _, err := s.Wait(t.Context(), to("a", time.Second)); err != nil {
 			t.Errorf("after MaxDelay: %v", err)
 		}
