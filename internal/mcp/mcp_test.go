@@ -206,7 +206,8 @@ func TestArguments(t *testing.T) {
 func TestNoGate(t *testing.T) {
 	local := &fakeLocal{}
 	c := serve(t, nil, local).client(t)
-	if got, problem := call(t, c, "robots_check", checkArguments{URL: "http://a.example/"}); got["allowed"] != true || got["decided_by"] != "robotsgate mcp by its own configuration, since no gate answers at http://127.0.0.1:9310" {
+	if got, problem := call(t, c, "robots_check", checkArguments{URL: "http://a.example/"}); got["allowed"] != true ||
+		got["decided_by"] != "robotsgate mcp by its own configuration, since no gate answers at http://127.0.0.1:9310" {
 		t.Errorf("got %v, %s", got, problem)
 	}
 	got, problem := call(t, c, "robots_usage", usageArguments{URL: "http://a.example/"})
