@@ -14,7 +14,8 @@ import (
 // allows.
 func TestPermitting(t *testing.T) {
 	for _, c := range []struct{ method, url, crawler, want string }{
-		{"HEAD", "https://shop.example/private/a*b$?x", "default", `- {hosts: ["shop.example"], paths: ["/private/a%2Ab%24?x$"], methods: ["GET", "HEAD"], crawlers: ["default"], action: allow, reason: "say why"}`},
+		{"HEAD", "https://shop.example/private/a*b$?x", "default",
+			`- {hosts: ["shop.example"], paths: ["/private/a%2Ab%24?x$"], methods: ["GET", "HEAD"], crawlers: ["default"], action: allow, reason: "say why"}`},
 		{"POST", "http://[2001:db8::1]:81/", `co"${X}`, `- {hosts: ["2001:db8::1"], paths: ["/$"], methods: ["POST"], crawlers: ["co\"$${X}"], action: allow, reason: "say why"}`},
 		{"CONNECT", "https://shop.example/", "default", `- {hosts: ["shop.example"], crawlers: ["default"], action: allow, reason: "say why"}`},
 		{"GET", "https://shop.example/public/..;/private/", "default", ""}, // it may mean /private/

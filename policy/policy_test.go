@@ -88,11 +88,11 @@ func TestOverrides(t *testing.T) {
 			}
 		}
 		// Expiry is checked for every request.
-		time.Sleep(time.Hour - time.Nanosecond)
+		time.Sleep(time.Hour - time.Nanosecond) // fake clock
 		if got, want := verdict(e.Decide(t.Context(), asks(t, "https://soon.example/", ""))), "allow override"; got != want {
 			t.Errorf("just before its end: got %q, want %q", got, want)
 		}
-		time.Sleep(time.Nanosecond)
+		time.Sleep(time.Nanosecond) // fake clock
 		if got, want := verdict(e.Decide(t.Context(), asks(t, "https://soon.example/", ""))), "allow unavailable unavailable"; got != want {
 			t.Errorf("at its end: got %q, want %q", got, want)
 		}
@@ -269,7 +269,7 @@ func TestExplain(t *testing.T) {
 		e.config.Overrides = []Override{{Hosts: hosts(t, "denied.example"), Reason: "contract 2026-17"}}
 		e.Decide(t.Context(), asks(t, "https://example.com/", "ExampleBot/1.0"))
 		e.Decide(t.Context(), asks(t, "https://dead.example/", "ExampleBot/1.0"))
-		time.Sleep(3500 * time.Millisecond)
+		time.Sleep(3500 * time.Millisecond) // fake clock
 		for _, test := range []struct {
 			url  string
 			mode Mode
@@ -348,7 +348,7 @@ func TestMinimalConfig(t *testing.T) {
 			if got := verdict(d, err); got != "deny rule fresh" || !d.Denied() {
 				t.Errorf("got %s, denied %v", got, d.Denied())
 			}
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) // fake clock
 		}
 		if n := len(web.Fetched()); n != 1 {
 			t.Errorf("%d fetches, want 1", n)

@@ -375,7 +375,8 @@ func BenchmarkDecideUsage(b *testing.B) {
 		{"nothing-refuse", silent, "", Usage{Reserved: RefuseReserved}},
 		{"nothing-tdmrep", silent, "", Usage{Reserved: RefuseReserved, TDMRep: true}},
 		{"stated", silent + "Content-Usage: train-ai=y\n", "", Usage{Reserved: RefuseReserved}},
-		{"stated-all", silent + "Content-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y\nContent-Signal: search=yes, ai-train=no, ai-input=no\nLicense: https://example.com/license.xml\n", "", Usage{}},
+		{"stated-all", silent + "Content-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y\n" +
+			"Content-Signal: search=yes, ai-train=no, ai-input=no\nLicense: https://example.com/license.xml\n", "", Usage{}},
 		{"stated-tdmrep", silent, `[{"location": "/", "tdm-reservation": 0}]`, Usage{Reserved: RefuseReserved, TDMRep: true}},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -59,7 +59,7 @@ func TestReconfigured(t *testing.T) {
 
 		// All requests wait for one fetch, of whichever engine.
 		web.Serve("https://slow.example/robots.txt", func(r *http.Request) (*http.Response, error) {
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // fake clock
 			return raw("HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /")(r)
 		})
 		first := make(chan string, 1)

@@ -36,7 +36,8 @@ func TestUsageOf(t *testing.T) {
 		"a robots tag": {usage.Input{Tags: []robotstag.Rule{{Name: "noai", Source: robotstag.Meta}}}, "search=n robots, train-ai=n meta, tdm=n well-known, https://a.example/robots, https://a.example/file"},
 		"another place of TDMRep": {usage.Input{Metas: []htmlmeta.Meta{{Name: "tdm-reservation", Content: "0"}}},
 			"search=n robots, tdm=y meta, https://a.example/robots"},
-		"links": {usage.Input{Links: []htmlmeta.Link{{Rel: "license", Type: "application/rsl+xml", Href: "https://a.example/file"}, {Rel: "license", Type: "application/rsl+xml", Href: "https://a.example/page"}}},
+		"links": {usage.Input{Links: []htmlmeta.Link{{Rel: "license", Type: "application/rsl+xml", Href: "https://a.example/file"},
+			{Rel: "license", Type: "application/rsl+xml", Href: "https://a.example/page"}}},
 			"search=n robots, tdm=n well-known, https://a.example/robots, https://a.example/file, https://a.example/page"},
 	} {
 		for size, robots := range map[string]string{"plain": plain, "costly": costly} {

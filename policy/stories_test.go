@@ -98,7 +98,7 @@ func (s *scene) step(verb string, args []string) {
 		}
 		s.check("fetched", strings.Join(s.web.Fetched(), " "), strings.Join(args, " "))
 	case "wait":
-		time.Sleep(s.duration(args[0]))
+		time.Sleep(s.duration(args[0])) // fake clock
 	case "clock": // DURATION: it was that much ahead, until now
 		s.engine.Close()
 		s.store.shift(s.duration(args[0]))

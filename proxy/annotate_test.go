@@ -92,7 +92,8 @@ func TestTagValues(t *testing.T) {
 		{[]string{"unavailable_after: 25 Jun 1960 00:00:00 GMT"}, `unavailable_after;v=@-300412800;src=x-robots-tag;scope="*"`},
 		{[]string{"unavailable_after: 9999-12-31T23:59:59Z"}, `unavailable_after;v=@253402300799;src=x-robots-tag;scope="*"`},
 		{[]string{"unavailable_after: 1970-01-01T00:00:00Z, noindex"}, `unavailable_after;v=@0;src=x-robots-tag;scope="*", noindex;src=x-robots-tag;scope="*"`},
-		{[]string{"max-snippet: 20, max-video-preview: -1, max-image-preview: large"}, `max-snippet;v=20;src=x-robots-tag;scope="*", max-video-preview;v=-1;src=x-robots-tag;scope="*", max-image-preview;v=large;src=x-robots-tag;scope="*"`},
+		{[]string{"max-snippet: 20, max-video-preview: -1, max-image-preview: large"},
+			`max-snippet;v=20;src=x-robots-tag;scope="*", max-video-preview;v=-1;src=x-robots-tag;scope="*", max-image-preview;v=large;src=x-robots-tag;scope="*"`},
 		{[]string{"max-snippet: 99999999999999999999"}, `max-snippet;v=999999999999999;src=x-robots-tag;scope="*"`},
 		{[]string{"examplebot: noindex", "otherbot: noarchive", "EXAMPLEBOT: nofollow"}, `noindex;src=x-robots-tag;scope="examplebot", nofollow;src=x-robots-tag;scope="EXAMPLEBOT"`},
 	} {

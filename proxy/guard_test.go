@@ -33,7 +33,8 @@ func TestProhibitedDestinations(t *testing.T) {
 	w := newWorld(t, options{egress: func(e *Egress) { e.AllowPrivate = nil }})
 	for _, origin := range []string{w.http, w.https} {
 		scheme, port, _ := strings.Cut(origin, "127.0.0.1")
-		for _, h := range []string{"127.0.0.1", "localhost", "LOCALHOST.", "loop.example.com", "mixed.example.com", "metadata.example.com", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "169.254.169.254"} {
+		for _, h := range []string{"127.0.0.1", "localhost", "LOCALHOST.", "loop.example.com", "mixed.example.com", "metadata.example.com", "[::1]",
+			"[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "169.254.169.254"} {
 			for _, client := range []*http.Client{w.clientVia("http", w.addr, false), w.client()} {
 				resp, body := send(t, client, http.MethodGet, scheme+h+port+"/", nil)
 				wantProhibited(t, resp)
@@ -98,7 +99,8 @@ func TestRobotsRedirectInward(t *testing.T) {
 		"http://169.254.169.254/latest/meta-data/", "http://metadata.example.com/", "http://10.0.0.1/robots.txt"} {
 		to.Store(target)
 		// Every time under another name, since what is known of one is kept.
-		origin := []string{w.http, strings.Replace(w.http, "127.0.0.1", "localhost", 1), strings.Replace(w.http, "127.0.0.1", "loop.example.com", 1), strings.Replace(w.http, "127.0.0.1", "mixed.example.com", 1), w.https}[i%5]
+		origin := []string{w.http, strings.Replace(w.http, "127.0.0.1", "localhost", 1), strings.Replace(w.http, "127.0.0.1", "loop.example.com", 1),
+			strings.Replace(w.http, "127.0.0.1", "mixed.example.com", 1), w.https}[i%5]
 		if i >= 5 {
 			w.gate.Settings.Engine.Refresh(t.Context(), policy.Request{Target: mustTarget(t, origin), Crawler: w.gate.Settings.Engine.Crawlers().Default, UserAgent: "ExampleBot/1.0"})
 		}

@@ -65,7 +65,8 @@ func TestForbiddenConnect(t *testing.T) {
 		if status := resp.Header.Get(proxyStatus); !strings.Contains(status, `details="`+c.why+`"`) || !strings.Contains(body, c.why) || !strings.Contains(body, "urn:robotsgate:prohibited") {
 			t.Errorf("%s: the reason is not %q: %s\n%s", c.target, c.why, status, body)
 		}
-		if x := w.next(t); x.Method != http.MethodConnect || x.Origin != c.origin || x.URL != c.origin || x.Status != 403 || x.Decision != nil || x.Refused != ByGuard || x.Error != c.why || !x.Tunnel || x.Crawler != "default" {
+		if x := w.next(t); x.Method != http.MethodConnect || x.Origin != c.origin || x.URL != c.origin || x.Status != 403 || x.Decision != nil ||
+			x.Refused != ByGuard || x.Error != c.why || !x.Tunnel || x.Crawler != "default" {
 			t.Errorf("%s: the record is %+v", c.target, x)
 		}
 	}

@@ -224,8 +224,9 @@ func newWorld(t *testing.T, o options) *world {
 	}
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
 	config := policy.Config{
-		Crawlers:  policy.Crawlers{Default: &policy.Crawler{Name: "default", Mode: policy.Enforce, DenyStatus: 403}},
-		Robots:    policy.Robots{Settings: snapshot.Settings{MaxAge: 24 * time.Hour, MinAge: 5 * time.Minute, StaleFor: 720 * time.Hour, AfterStale: "disallow", Timeout: 5 * time.Second, MaxBytes: 512 << 10, MaxRedirects: 5, CacheBytes: 1 << 20}},
+		Crawlers: policy.Crawlers{Default: &policy.Crawler{Name: "default", Mode: policy.Enforce, DenyStatus: 403}},
+		Robots: policy.Robots{Settings: snapshot.Settings{MaxAge: 24 * time.Hour, MinAge: 5 * time.Minute, StaleFor: 720 * time.Hour,
+			AfterStale: "disallow", Timeout: 5 * time.Second, MaxBytes: 512 << 10, MaxRedirects: 5, CacheBytes: 1 << 20}},
 		Transport: upstream,
 		Store:     store.NewMemory(1 << 20),
 		Log:       logger,

@@ -98,7 +98,8 @@ func TestPacerHoldsTunnel(t *testing.T) {
 	wantStatus(t, receive(t, got, "the answer to CONNECT"), 200)
 }
 
-const pacedRobots = "User-agent: *\nDisallow: /x/\nCrawl-delay: 2\n\nUser-agent: ExampleBot\nUser-agent: Other\nCrawl-delay: 1.5\nDisallow: /private/\n\nUser-agent: Slow\nDisallow: /x/\nCrawl-delay: 30\n"
+const pacedRobots = "User-agent: *\nDisallow: /x/\nCrawl-delay: 2\n\nUser-agent: ExampleBot\nUser-agent: Other\nCrawl-delay: 1.5\n" +
+	"Disallow: /private/\n\nUser-agent: Slow\nDisallow: /x/\nCrawl-delay: 30\n"
 
 // The pacer gets the crawler's Crawl-delay, and the longest one of any group. The header names what has set the pace.
 func TestPaceRequests(t *testing.T) {
@@ -119,8 +120,9 @@ func TestPaceRequests(t *testing.T) {
 		"only a minimum":     {pace.Config{MinDelay: 3 * time.Second}, "# nothing\n", pace.Request{}, "3.0;src=min-delay;held=0.0"},
 		"none":               {pace.Config{CrawlDelay: pace.Obey}, "# nothing\n", pace.Request{}, ""},
 		"zero":               {pace.Config{CrawlDelay: pace.Obey}, "User-agent: *\nCrawl-delay: 0\n", pace.Request{}, "0.0;line=2"},
-		"absurd":             {pace.Config{CrawlDelay: pace.Obey}, "User-agent: *\nCrawl-delay: 999999999999999999999\n", pace.Request{CrawlDelay: 1e9 * time.Second, LongestDelay: 1e9 * time.Second}, "1000000000.0;src=crawl-delay;line=2;held=0.0"},
-		"invalid":            {pace.Config{CrawlDelay: pace.Obey}, "User-agent: *\nCrawl-delay: -5\nCrawl-delay: soon\nCrawl-delay: 1e9\n", pace.Request{}, ""},
+		"absurd": {pace.Config{CrawlDelay: pace.Obey}, "User-agent: *\nCrawl-delay: 999999999999999999999\n",
+			pace.Request{CrawlDelay: 1e9 * time.Second, LongestDelay: 1e9 * time.Second}, "1000000000.0;src=crawl-delay;line=2;held=0.0"},
+		"invalid": {pace.Config{CrawlDelay: pace.Obey}, "User-agent: *\nCrawl-delay: -5\nCrawl-delay: soon\nCrawl-delay: 1e9\n", pace.Request{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pacer := newTestPacerWith(c.pace)
@@ -151,7 +153,8 @@ func TestPaceClients(t *testing.T) {
 			c.Crawlers.Known = []*policy.Crawler{{Name: "news", UserAgents: []glob.Glob{glob.Text("News*")}}}
 		},
 	})
-	for agent, want := range map[string]string{"NewsBot/1.0": "news of ", "NewsBot/2.0": "news of ", "OneBot/1.0": "default of 127.0.0.1", "OtherBot/1.0": "default of 127.0.0.1", "": "default of 127.0.0.1"} {
+	for agent, want := range map[string]string{"NewsBot/1.0": "news of ", "NewsBot/2.0": "news of ", "OneBot/1.0": "default of 127.0.0.1",
+		"OtherBot/1.0": "default of 127.0.0.1", "": "default of 127.0.0.1"} {
 		go func() {
 			if got := <-pacer.waiting; got.Crawler+" of "+got.Client != want {
 				t.Errorf("%q: got %s of %s, want %s", agent, got.Crawler, got.Client, want)
@@ -351,7 +354,7 @@ func TestHangUp(t *testing.T) {
 	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
 	waits := func(n int) (took time.Duration) {
 		t.Helper()
-		for begun := time.Now(); took < 10*time.Second; time.Sleep(100 * time.Microsecond) {
+		for begun := time.Now(); took < 10*time.Second; time.Sleep(100 * time.Microsecond) { // real time: it is measured
 			took = time.Since(begun)
 			if pacer.Waiting() == n {
 				return took

@@ -115,7 +115,8 @@ func TestRequestHeaders(t *testing.T) {
 }
 
 // A page with rules for all crawlers, for the crawler, and for another one.
-const taggedPage = `<html><head><meta name="robots" content="noindex, max-snippet:20"><meta name="ExampleBot" content="nosnippet"><meta name="OtherBot" content="noarchive"></head><body>text</body></html>`
+const taggedPage = `<html><head><meta name="robots" content="noindex, max-snippet:20"><meta name="ExampleBot" content="nosnippet">` +
+	`<meta name="OtherBot" content="noarchive"></head><body>text</body></html>`
 
 const wantTags = `nofollow;src=x-robots-tag;scope="*", noindex;src=meta;scope="robots", max-snippet;v=20;src=meta;scope="robots", nosnippet;src=meta;scope="ExampleBot"`
 

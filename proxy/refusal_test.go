@@ -42,10 +42,15 @@ func TestForms(t *testing.T) {
 		want, not           []string
 	}{
 		{"text/html", "text/html; charset=utf-8",
-			[]string{"<h1>403 Refused by robots rules</h1>", "line 2: <code>Disallow: /a&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;&#39;x</code>", "<dt>Product token</dt><dd>ExampleBot</dd>", "<dt>Reason</dt><dd>rule</dd>", "status 200, SHA-256 ", `<meta name="robots" content="noindex">`, `<meta name="color-scheme" content="light dark">`},
+			[]string{"<h1>403 Refused by robots rules</h1>",
+				"line 2: <code>Disallow: /a&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;&#39;x</code>",
+				"<dt>Product token</dt><dd>ExampleBot</dd>", "<dt>Reason</dt><dd>rule</dd>", "status 200, SHA-256 ",
+				`<meta name="robots" content="noindex">`, `<meta name="color-scheme" content="light dark">`},
 			[]string{"<script>"}},
 		{"text/plain", "text/plain; charset=utf-8",
-			[]string{"403 Refused by robots rules\n", "Rule: line 2: Disallow: /a\"><script>alert(1)</script>&amp;'x\n", "Product token: ExampleBot\n", "Group: *\n", "Crawl-delay: 1 s\n", "/robots.txt, fresh, fetched 2", "Reason: rule\n", " s ago\n", "Its status: 200\n", "Its SHA-256: "},
+			[]string{"403 Refused by robots rules\n", "Rule: line 2: Disallow: /a\"><script>alert(1)</script>&amp;'x\n",
+				"Product token: ExampleBot\n", "Group: *\n", "Crawl-delay: 1 s\n", "/robots.txt, fresh, fetched 2", "Reason: rule\n", " s ago\n",
+				"Its status: 200\n", "Its SHA-256: "},
 			nil},
 		{"*/*", "application/problem+json", []string{`"status": 403`, `"type": "urn:robotsgate:rule"`}, nil},
 	} {

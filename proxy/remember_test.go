@@ -29,7 +29,8 @@ func TestRemembersTags(t *testing.T) {
 			io.WriteString(rw, page)
 		}
 	}})
-	const remembered = `nofollow;src=x-robots-tag;scope="*", noindex;src=meta;scope="robots";remembered, max-snippet;v=20;src=meta;scope="robots";remembered, nosnippet;src=meta;scope="ExampleBot";remembered`
+	const remembered = `nofollow;src=x-robots-tag;scope="*", noindex;src=meta;scope="robots";remembered, ` +
+		`max-snippet;v=20;src=meta;scope="robots";remembered, nosnippet;src=meta;scope="ExampleBot";remembered`
 	origins(t, w, func(t *testing.T, origin string) {
 		page, cacheControl = taggedPage, ""
 		resp, _ := w.get(origin+"/a", "If-None-Match", `"x"`)

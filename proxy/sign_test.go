@@ -112,7 +112,8 @@ func (k oneKey) ResolveKey(context.Context, string) (httpsig.Key, error) {
 
 // verifyByLibrary is a second opinion on the same request.
 func verifyByLibrary(r *http.Request, key testKey, path, covered string) error {
-	v, err := httpsig.NewVerifier(oneKey{key}, httpsig.WithRequiredTag("web-bot-auth", httpsig.WithRequiredComponents("@authority", "@method", "@path", strings.ReplaceAll(covered, `"signature-agent"`, "signature-agent"))))
+	v, err := httpsig.NewVerifier(oneKey{key}, httpsig.WithRequiredTag("web-bot-auth",
+		httpsig.WithRequiredComponents("@authority", "@method", "@path", strings.ReplaceAll(covered, `"signature-agent"`, "signature-agent"))))
 	if err != nil {
 		return err
 	}
@@ -354,7 +355,8 @@ func BenchmarkSigning(b *testing.B) {
 		}
 		return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
 	})
-	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(b.Context(), &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error { return nil }}), "GET", "https://shop.example/offers.html", nil)
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(b.Context(),
+		&httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error { return nil }}), "GET", "https://shop.example/offers.html", nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -137,7 +137,7 @@ func TestPatience(t *testing.T) {
 		d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		control := http.NewResponseController(d)
 		slow := func(wait time.Duration) readCloser {
-			return readCloser{read: func(p []byte) (int, error) { time.Sleep(wait); return len(p), nil }}
+			return readCloser{read: func(p []byte) (int, error) { time.Sleep(wait); return len(p), nil }} // fake clock
 		}
 		upload := func(wait time.Duration) *body.Upload {
 			r := httptest.NewRequest(http.MethodPost, "http://origin.example/", slow(wait))
@@ -149,7 +149,7 @@ func TestPatience(t *testing.T) {
 		u := upload(50 * time.Second)
 		for range 3 {
 			u.Read(buf)
-			time.Sleep(time.Hour) // the origin takes its time
+			time.Sleep(time.Hour) // fake clock: the origin takes its time
 		}
 		if synctest.Wait(); !d.read.IsZero() {
 			t.Errorf("a client that sends a little every 50 s is cut off after %v", d.read.Sub(start))

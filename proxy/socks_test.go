@@ -86,7 +86,8 @@ func TestSocksAnswers(t *testing.T) {
 		{name: "a prohibited address", send: none + socksTo("169.254.169.254", "80"), want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
 		{name: "a prohibited address as a name", send: none + "\x05\x01\x00\x03\x0f169.254.169.254\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
 		{name: "a prohibited address of IPv6", send: none + "\x05\x01\x00\x04" + strings.Repeat("\x00", 15) + "\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
-		{name: "a prohibited address of IPv4 in IPv6", send: none + "\x05\x01\x00\x04" + strings.Repeat("\x00", 10) + "\xff\xff\x0a\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
+		{name: "a prohibited address of IPv4 in IPv6", send: none + "\x05\x01\x00\x04" + strings.Repeat("\x00", 10) +
+			"\xff\xff\x0a\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
 		{name: "a permitted address", send: none + socksTo("127.0.0.1", "80"), want: "\x05\x00" + yes},
 		{name: "a forbidden host", world: "deny host", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
 		{name: "a forbidden port", world: "ports", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},

@@ -135,7 +135,8 @@ func TestWithheldStream(t *testing.T) {
 // TestUsageRemembered: what the head has said holds for answers without a head, what the header has
 // said does not.
 func TestUsageRemembered(t *testing.T) {
-	const page = `<head><meta name="tdm-reservation" content="1"><meta name="tdm-policy" content="https://a.example/p"><link rel="license" type="application/rsl+xml" href="https://a.example/l"><meta name="robots" content="noai"></head>`
+	const page = `<head><meta name="tdm-reservation" content="1"><meta name="tdm-policy" content="https://a.example/p">` +
+		`<link rel="license" type="application/rsl+xml" href="https://a.example/l"><meta name="robots" content="noai"></head>`
 	serve := func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Type", "text/html")
 		switch {
@@ -241,7 +242,9 @@ func TestUsageForms(t *testing.T) {
 		},
 	}))
 	for accept, want := range map[string][]string{
-		"text/html":        {"<h1>403 Reserved by the publisher</h1>", "<dt>Reserved</dt><dd>train-ai, by <code>Content-Signal: ai-train=no, x=&#34;&lt;script&gt;\\", "<dt>Reason</dt><dd>usage</dd>", "crawlers[].purposes"},
+		"text/html": {"<h1>403 Reserved by the publisher</h1>",
+			"<dt>Reserved</dt><dd>train-ai, by <code>Content-Signal: ai-train=no, x=&#34;&lt;script&gt;\\", "<dt>Reason</dt><dd>usage</dd>",
+			"crawlers[].purposes"},
 		"text/plain":       {"403 Reserved by the publisher\n", "Reserved: train-ai, by Content-Signal: ai-train=no, x=\"<script>\\", "usage.reserved", "action: allow"},
 		"application/json": {`"purpose": "train-ai",`, `"use": "train-ai",`, `"source": "content-signal",`, `"in": "header",`, `"text": "Content-Signal: ai-train=no, x=\"<script>`},
 	} {
@@ -308,8 +311,11 @@ func TestUsageFieldsOfAnything(t *testing.T) {
 	for _, a := range odd {
 		for _, b := range odd {
 			s := signals{inspection: inspection{Stated: usage.Stated{
-				Preferences: []usage.Preference{{Category: a, Source: usage.ContentUsage, In: usage.InHeader}, {Category: b, Allowed: true, Source: usage.ContentUsage, In: usage.InRobots, Line: 3}, {Category: "search", Source: usage.TDMRep, In: usage.InMeta}},
-				Licenses:    []usage.License{{URL: a, Source: usage.RSL, In: usage.InMeta}, {URL: b, Source: usage.RSL, In: usage.InRobots, Line: 1}, {URL: "https://a.example/", Source: usage.TDMRep, In: usage.InWellKnown}},
+				Preferences: []usage.Preference{{Category: a, Source: usage.ContentUsage, In: usage.InHeader},
+					{Category: b, Allowed: true, Source: usage.ContentUsage, In: usage.InRobots, Line: 3},
+					{Category: "search", Source: usage.TDMRep, In: usage.InMeta}},
+				Licenses: []usage.License{{URL: a, Source: usage.RSL, In: usage.InMeta}, {URL: b, Source: usage.RSL, In: usage.InRobots, Line: 1},
+					{URL: "https://a.example/", Source: usage.TDMRep, In: usage.InWellKnown}},
 			}}}
 			resp := &http.Response{Header: http.Header{}}
 			f := sfv.New()
@@ -320,7 +326,8 @@ func TestUsageFieldsOfAnything(t *testing.T) {
 				f.Set(resp.Header, headerLicense)
 			}
 			wantUsageFields(t, resp)
-			if len(a)+len(b) < 1000 && (!strings.HasSuffix(resp.Header.Get(headerUsage), "search;v=n;src=tdmrep;in=meta") || !strings.HasSuffix(resp.Header.Get(headerLicense), `"https://a.example/";src=tdmrep;in=well-known`)) {
+			if len(a)+len(b) < 1000 && (!strings.HasSuffix(resp.Header.Get(headerUsage), "search;v=n;src=tdmrep;in=meta") ||
+				!strings.HasSuffix(resp.Header.Get(headerLicense), `"https://a.example/";src=tdmrep;in=well-known`)) {
 				t.Errorf("%q, %q: got %q", a, b, resp.Header)
 			}
 		}

@@ -259,7 +259,7 @@ func TestRobots(t *testing.T) {
 			{"down", 0, 503, map[string]any{"state": "stale", "age": 88200., "status": 200., "sha256": sum, "fetched": "2000-01-01T00:00:00Z", "body": rules, "due": nil}},
 			{"gone", 0, 404, map[string]any{"state": "unavailable", "age": 0., "status": 404., "sha256": nil, "body": nil, "fetched": "2000-01-02T00:30:00Z"}},
 		} {
-			time.Sleep(step.wait)
+			time.Sleep(step.wait) // fake clock
 			if step.status != 0 {
 				o.status = step.status
 				answers(t, h, "POST", "/api/refresh"+path)

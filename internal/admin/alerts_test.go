@@ -71,11 +71,11 @@ func TestForbiddenAlert(t *testing.T) {
 		if all := answers(t, h, "GET", "/api/overview")["forbidden"].([]any); len(all) != 0 {
 			t.Errorf("before: got %v", all)
 		}
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) // fake clock
 		o.status = 403
 		decide("crawler=news%3Cb%3E")
 		decide("agent=OtherBot/1.0")
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // fake clock
 		for _, path := range []string{"/", "/live"} {
 			has(t, see(t, h, path), "These origins refuse crawlers their robots.txt.",
 				"http://a.example, to news<b> (newsbot), for 1 min: status 403, everything is allowed",
@@ -106,7 +106,9 @@ func TestReportOnly(t *testing.T) {
 		{[]*proxy.Record{denied("http://a.example/", "/x", false), denied("http://a.example/", "/x", false), denied("http://a.example/", "/y", true)},
 			"Rule Denied Would be denied Disallow: /y http://a.example , line 7 1 0 Disallow: /x http://a.example , line 7 0 2"},
 		// The host was denied by no rule.
-		{[]*proxy.Record{denied("http://a.example/", "/x", false), {URL: "http://b.example/", Decision: &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, Robots: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{}}}}},
+		{[]*proxy.Record{denied("http://a.example/", "/x", false),
+			{URL: "http://b.example/", Decision: &policy.Decision{Enforced: true, Reason: policy.IsUnreachable,
+				Robots: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{}}}}},
 			"Rule Would be denied Disallow: /x"},
 	} {
 		has(t, see(t, listener(t, &origin{status: 200, body: rules, seen: seen(test.seen...)}), "/"), test.want)

@@ -115,7 +115,8 @@ func TestOriginPage(t *testing.T) {
 			t.Errorf("Refresh: got %d to %s, %d fetches", w.Code, w.Header().Get("Location"), o.fetches)
 		}
 		page := see(t, h, path)
-		has(t, page, "http://a.example", "For clients without a product token: fresh, status 200, fetched just now", "Refresh", `User-agent: * Disallow: /<script>alert(1)</script>\u202e #`, "2 002 more lines: as JSON")
+		has(t, page, "http://a.example", "For clients without a product token: fresh, status 200, fetched just now", "Refresh",
+			`User-agent: * Disallow: /<script>alert(1)</script>\u202e #`, "2 002 more lines: as JSON")
 		_, elements := text(t, page)
 		if !strings.Contains(page, `<li id="l2"><bdi>Disallow: `) {
 			t.Error("a link to line 2 leads nowhere")

@@ -104,7 +104,7 @@ func TestPage(t *testing.T) {
 			&proxy.Record{URL: "http://b.example/y", Decision: &policy.Decision{Allow: true}}, &proxy.Record{})
 		h := listener(t, o)
 		ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://down.example/")
-		time.Sleep(3 * time.Second)
+		time.Sleep(3 * time.Second) // fake clock
 		for _, path := range []string{"/", "/live"} {
 			has(t, see(t, h, path), "trial : report mode", "v1, up 3 s",
 				"Allowed 1 Denied 2 by robots.txt, a usage preference or an override Would be denied 1 report mode No decision 1",
@@ -183,7 +183,8 @@ func TestExplainNames(t *testing.T) {
 func TestCrossSite(t *testing.T) {
 	o := &origin{status: 200, body: rules}
 	h := listener(t, o)
-	for _, path := range []string{"/", "/?url=http://a.example/", "/?url=", "/live", "/api/overview", "/api/refusal?id=x", "/api/decision?url=http://a.example/", "/api/robots?origin=http://a.example", "/origin?origin=http://a.example", "/origins", "/refusals"} {
+	for _, path := range []string{"/", "/?url=http://a.example/", "/?url=", "/live", "/api/overview", "/api/refusal?id=x",
+		"/api/decision?url=http://a.example/", "/api/robots?origin=http://a.example", "/origin?origin=http://a.example", "/origins", "/refusals"} {
 		for _, header := range [][]string{
 			{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "unheard-of"},
 			{"Origin", "http://evil.example"}, {"Origin", "null"}, {"Origin", "http://192.0.2.1:8080"}, {"Origin", "%"},

@@ -114,7 +114,8 @@ func TestRefusalAPI(t *testing.T) {
 			t.Errorf("%s: got %v", c.query, got)
 		}
 	}
-	for query, status := range map[string]int{"id=A9": 404, "url=http://a.example/y": 404, "url=" + long: 404, "url=" + long + "3": 404, "": 400, "id=A1&url=http://a.example/x": 400, "url=nonsense": 400} {
+	for query, status := range map[string]int{"id=A9": 404, "url=http://a.example/y": 404, "url=" + long: 404, "url=" + long + "3": 404, "": 400,
+		"id=A1&url=http://a.example/x": 400, "url=nonsense": 400} {
 		if got := ask(h, "GET", "192.0.2.1:9310", "/api/refusal?"+query).Code; got != status {
 			t.Errorf("%q: got %d, want %d", query, got, status)
 		}

@@ -34,9 +34,12 @@ func TestTables(t *testing.T) {
 	}{
 		{"no pace", origin{}, waiting, "", "queues", 0},
 		{"no queue", origin{queues: func() []Queue { return nil }}, waiting, "No request waits.", "queues", 0},
-		{"queues", origin{queues: func() []Queue { return queues }}, waiting, `<a href="/origin?origin=https%3a%2f%2f0.example"><bdi>https://0.example</bdi></a></th><td class="n">30</td><td class="n">1.2</td>`, "queues", maxQueues},
+		{"queues", origin{queues: func() []Queue { return queues }}, waiting,
+			`<a href="/origin?origin=https%3a%2f%2f0.example"><bdi>https://0.example</bdi></a></th><td class="n">30</td><td class="n">1.2</td>`,
+			"queues", maxQueues},
 		{"nothing stated", stating(), stated, "", "usage_stated", 0},
-		{"a reservation", stating(usage.Preference{Category: "train-ai"}, usage.Preference{Category: "<b>", Allowed: true}), stated, `<tr><th scope="row">train-ai</th><td class="n">1</td><td class="n">0</td></tr>`, "usage_stated", 2},
+		{"a reservation", stating(usage.Preference{Category: "train-ai"}, usage.Preference{Category: "<b>", Allowed: true}), stated,
+			`<tr><th scope="row">train-ai</th><td class="n">1</td><td class="n">0</td></tr>`, "usage_stated", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := listener(t, &c.o)

@@ -179,7 +179,7 @@ func TestUnwritable(t *testing.T) {
 			{time.Second, 2},
 			{time.Minute, 3},
 		} {
-			time.Sleep(step.wait)
+			time.Sleep(step.wait) // fake clock
 			l.Write(&proxy.Record{})
 			synctest.Wait()
 			if got := strings.Count(logged.String(), "no space left on device"); got != step.want {
@@ -295,7 +295,7 @@ func TestUnencodable(t *testing.T) {
 		if l.Err() == nil || l.Lost() != 1 {
 			t.Errorf("%v, %d lost", l.Err(), l.Lost())
 		}
-		time.Sleep(probeInterval)
+		time.Sleep(probeInterval) // fake clock
 		synctest.Wait()
 		if err := l.Err(); err != nil {
 			t.Errorf("after a probe: %v", err)

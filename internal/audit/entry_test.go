@@ -47,7 +47,8 @@ func FuzzEncode(f *testing.F) {
 		f.Add(text, int64(1_500_000_000))
 	}
 	f.Fuzz(func(t *testing.T, text string, duration int64) {
-		r := &Entry{Time: time.Unix(1, 2).UTC(), Method: "GET", URL: text, Tags: []string{text}, Usage: []usage.Detail{{Use: text, Value: "n", Line: 1}}, Robots: &Robots{URL: text}, Duration: time.Duration(duration).Seconds()}
+		r := &Entry{Time: time.Unix(1, 2).UTC(), Method: "GET", URL: text, Tags: []string{text},
+			Usage: []usage.Detail{{Use: text, Value: "n", Line: 1}}, Robots: &Robots{URL: text}, Duration: time.Duration(duration).Seconds()}
 		line, err := r.appendLine(nil)
 		if err != nil {
 			t.Fatal(err)

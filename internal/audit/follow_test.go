@@ -51,7 +51,7 @@ func follow(t *testing.T, path string) *followed {
 // wants compares the entries that have been read since its last call.
 func (f *followed) wants(what string, ids ...string) {
 	f.t.Helper()
-	time.Sleep(2 * followInterval) // in the bubble
+	time.Sleep(2 * followInterval) // fake clock
 	synctest.Wait()
 	if !slices.Equal(f.ids, ids) {
 		f.t.Errorf("%s: got %q, want %q", what, f.ids, ids)
@@ -178,7 +178,7 @@ func TestFollowGate(t *testing.T) {
 		for i := range 50 {
 			want = append(want, fmt.Sprint(i))
 			l.Write(&proxy.Record{ID: want[i], Start: time.Now(), Method: "GET", URL: "http://a.example/", Origin: "http://a.example"})
-			time.Sleep(time.Duration(i%7) * 20 * time.Millisecond)
+			time.Sleep(time.Duration(i%7) * 20 * time.Millisecond) // fake clock
 		}
 		if err := l.Close(t.Context()); err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ func TestRecovery(t *testing.T) {
 		disk := &repairableDisk{}
 		l := open(t, Options{Config: Config{File: "-"}}, disk, &logged)
 		l.Write(&proxy.Record{ID: "lost", Method: "GET", Start: time.Now()})
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // fake clock
 		synctest.Wait()
 		if l.Err() == nil {
 			t.Fatal("no error while nothing can be written")
@@ -44,7 +44,7 @@ func TestRecovery(t *testing.T) {
 			t.Errorf("%d reports of one failure: %s", got, logged.String())
 		}
 		disk.repaired.Store(true)
-		time.Sleep(2 * time.Second) // as SECURITY.md says
+		time.Sleep(2 * time.Second) // fake clock: as SECURITY.md says
 		synctest.Wait()
 		if err := l.Err(); err != nil {
 			t.Errorf("%v, though the disk has been repaired for two seconds", err)
@@ -52,7 +52,7 @@ func TestRecovery(t *testing.T) {
 		if !strings.Contains(logged.String(), `msg="the audit log is written again" lost=1`) {
 			t.Errorf("logged: %s", logged.String())
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // fake clock
 		synctest.Wait()
 		if got := disk.String(); got != string(probeText) {
 			t.Errorf("%d bytes are written, want one probe", len(got))
@@ -86,7 +86,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("a full disk: %v, logged %s", err, logged)
 		}
 		full.repaired.Store(true)
-		time.Sleep(probeInterval)
+		time.Sleep(probeInterval) // fake clock
 		synctest.Wait()
 		if err := l.Err(); err != nil || !strings.Contains(logged.String(), again) {
 			t.Errorf("a full disk that is repaired: %v, logged %s", err, logged)

@@ -36,7 +36,7 @@ func TestTwoWriters(t *testing.T) {
 			b.unlock()
 			done <- err
 		}()
-		time.Sleep(lockWait / 2)
+		time.Sleep(lockWait / 2) // fake clock
 		select {
 		case err := <-done:
 			t.Fatalf("the other did not wait: %v", err)

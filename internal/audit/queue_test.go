@@ -31,7 +31,7 @@ func TestWriteInterval(t *testing.T) {
 		const each, n = 100 * time.Microsecond, 10_000
 		for i := range n {
 			l.Write(&proxy.Record{})
-			time.Sleep(each)
+			time.Sleep(each) // fake clock
 			synctest.Wait()
 			if behind := int(writeInterval/each) + 1; int(d.lines.Load()) < i-behind {
 				t.Fatalf("%d lines are written after %d", d.lines.Load(), i)
@@ -40,7 +40,7 @@ func TestWriteInterval(t *testing.T) {
 		if most := int(n*each/writeInterval) + promptWrites; int(d.writes.Load()) > most {
 			t.Errorf("%d writes, want %d at most", d.writes.Load(), most)
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // fake clock
 		synctest.Wait()
 		for range promptWrites {
 			before := d.lines.Load()

@@ -70,7 +70,7 @@ func TestStatus(t *testing.T) {
 		}
 		begun := time.Now()
 		write(3)
-		time.Sleep(29900 * time.Millisecond)
+		time.Sleep(29900 * time.Millisecond) // fake clock
 		s := l.Status()
 		if s.Size != 3 || s.Checkpoint.IsZero() || s.Checkpoint.Sub(begun) > checkpointInterval {
 			t.Errorf("after 3 records: %+v", s)
@@ -81,9 +81,9 @@ func TestStatus(t *testing.T) {
 
 		w.down = true
 		write(1)                           // one, since the checkpoint may come before a second one
-		time.Sleep(200 * time.Millisecond) // the witness is being asked
+		time.Sleep(200 * time.Millisecond) // fake clock: the witness is being asked
 		write(4)                           // which no checkpoint covers yet
-		time.Sleep(500 * time.Millisecond)
+		time.Sleep(500 * time.Millisecond) // fake clock
 		s = l.Status()
 		if got := s.Witnesses[0]; s.Size != 4 || got.Size != 3 || got.Error != "it answers with status 503" || got.Failures != 1 {
 			t.Errorf("while the witness is down: %+v", s)

@@ -197,7 +197,8 @@ func TestSuggestPaths(t *testing.T) {
 		entries = append(entries, sent("GET", fmt.Sprintf("https://many.example/%d/x", i)))
 	}
 	text, overrides := suggested(t, gate.DefaultConfig(), Options{Paths: 1}, append(entries, unclear))
-	for _, line := range []string{`  paths: ["/api/"]`, `  - "/$"`, `  - "/docs/"`, `  - "/find?"`, `  - "/a%2Ab$"`, `  - "/price%24$"`, "# 1 list of paths would be too long: all paths are permitted there.",
+	for _, line := range []string{`  paths: ["/api/"]`, `  - "/$"`, `  - "/docs/"`, `  - "/find?"`, `  - "/a%2Ab$"`, `  - "/price%24$"`,
+		"# 1 list of paths would be too long: all paths are permitted there.",
 		"# Left out: 1 request with a method or URL that overrides can't name."} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("%s is missing in\n%s", line, text)

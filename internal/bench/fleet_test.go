@@ -47,7 +47,7 @@ func BenchmarkFleet(b *testing.B) {
 			b.Fatal(err)
 		}
 		for b.Loop() {
-			idle := calls(func() { time.Sleep(20 * aTurn) })
+			idle := calls(func() { time.Sleep(20 * aTurn) }) // real time: the gate is another process
 			var r result
 			busy := calls(func() {
 				var err error
@@ -92,7 +92,7 @@ func BenchmarkKnownByOthers(b *testing.B) {
 			asked[i] = a
 		}
 		timed(b, asked[0], next, many)
-		time.Sleep(time.Second)                                                              // until all is saved
+		time.Sleep(time.Second)                                                              // real time: until all is saved
 		before, _ := readMetric(both[1].admin+"/metrics", "robotsgate_robots_fetches_total") // without fetches it is absent
 		cold := timed(b, asked[1], next, many)
 		after, _ := readMetric(both[1].admin+"/metrics", "robotsgate_robots_fetches_total")

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"robotsgate/internal/gatetest"
 )
 
 // BenchmarkPace compares a gate with a pace, at an origin that has none, with one without.
@@ -66,13 +68,13 @@ func BenchmarkHeld(b *testing.B) {
 // idles returns the processor time in percent that a gate takes while nothing happens.
 func (g *gate) idles(b *testing.B) float64 {
 	b.Helper()
-	time.Sleep(2 * time.Second) // for what collections of garbage have left
+	time.Sleep(2 * time.Second) // real time: for what collections of garbage have left
 	begun, err := g.spent()
 	if err != nil {
 		b.Fatal(err)
 	}
 	const long = 10
-	time.Sleep(long * time.Second)
+	time.Sleep(long * time.Second) // real time: the gate is another process
 	over, err := g.spent()
 	if err != nil {
 		b.Fatal(err)
@@ -83,9 +85,5 @@ func (g *gate) idles(b *testing.B) float64 {
 // waits waits until n requests wait for their turn.
 func (g *gate) waits(b *testing.B, n float64) {
 	b.Helper()
-	for begun := time.Now(); g.metric(b, "robotsgate_pace_waiting") != n; time.Sleep(20 * time.Millisecond) {
-		if time.Since(begun) > time.Minute {
-			b.Fatalf("%v requests wait after a minute, want %v", g.metric(b, "robotsgate_pace_waiting"), n)
-		}
-	}
+	gatetest.Becomes(b, time.Minute, fmt.Sprintf("%v requests wait", n), func() bool { return g.metric(b, "robotsgate_pace_waiting") == n })
 }

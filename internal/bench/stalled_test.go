@@ -124,7 +124,7 @@ func stall(b *testing.B, g *gate, conns int, open func() (net.Conn, error)) (clo
 		b.Fatal(err)
 	}
 	last := 0.0
-	for grown := time.Now(); time.Since(grown) < 4*time.Second; time.Sleep(200 * time.Millisecond) {
+	for grown := time.Now(); time.Since(grown) < 4*time.Second; time.Sleep(200 * time.Millisecond) { // real time: the gate is another process
 		if now := g.status(b, "VmHWM"); now > last+1<<20 {
 			grown, last = time.Now(), now
 		}

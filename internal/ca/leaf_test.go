@@ -127,11 +127,11 @@ func TestLeafIsRenewed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(150 * day)
+		time.Sleep(150 * day) // fake clock
 		if same, _ := a.Leaf("example.com"); same != first {
 			t.Error("renewed after 150 days of 180")
 		}
-		time.Sleep(20 * day)
+		time.Sleep(20 * day) // fake clock
 		second, err := a.Leaf("example.com")
 		if err != nil || second == first {
 			t.Fatalf("not renewed after 170 days of 180 (%v)", err)
@@ -141,7 +141,7 @@ func TestLeafIsRenewed(t *testing.T) {
 		}
 
 		// Near the CA's own end a new one would be no better.
-		time.Sleep(time.Until(a.Certificate().NotAfter) - time.Hour)
+		time.Sleep(time.Until(a.Certificate().NotAfter) - time.Hour) // fake clock
 		last, err := a.Leaf("example.com")
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +152,7 @@ func TestLeafIsRenewed(t *testing.T) {
 		if same, _ := a.Leaf("example.com"); same != last {
 			t.Error("signed again, though a new one ends no later")
 		}
-		time.Sleep(2 * time.Hour)
+		time.Sleep(2 * time.Hour) // fake clock
 		if _, err := a.Leaf("example.com"); err == nil {
 			t.Error("a leaf from an expired CA")
 		}

@@ -229,7 +229,7 @@ func TestOpenWaitsForAWriter(t *testing.T) {
 	write(t, a.CertFile(), nil)
 	synctest.Test(t, func(t *testing.T) {
 		go func() {
-			time.Sleep(pause * rounds / 2)
+			time.Sleep(pause * rounds / 2) // fake clock
 			os.WriteFile(a.CertFile(), a.PEM(), 0o644)
 		}()
 		// The clock of this bubble starts before the CA does.

@@ -41,7 +41,7 @@ func TestBothAreTrustedAfterARenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := open(t, dir)
 		before := gate.Bundle(nil)
-		time.Sleep(rootLife*365*24*time.Hour - 20*24*time.Hour)
+		time.Sleep(rootLife*365*24*time.Hour - 20*24*time.Hour) // fake clock
 		renewed := renew(t, dir)
 		after := renewed.Bundle(nil)
 		if !trusts(t, before, gate) || !trusts(t, after, gate) || !trusts(t, after, renewed) {
@@ -63,7 +63,7 @@ func TestBothAreTrustedAfterARenewal(t *testing.T) {
 			t.Errorf("%d former CAs, want 1", n)
 		}
 
-		time.Sleep(30 * 24 * time.Hour) // the old one has expired
+		time.Sleep(30 * 24 * time.Hour) // fake clock: the old one has expired
 		if got := open(t, dir); len(got.Former()) != 0 || count(got.PEM()) != 1 || count(got.Bundle(nil)) != 1 {
 			t.Error("an expired CA is still in the bundle")
 		}
@@ -185,7 +185,7 @@ func TestWarningsBeforeTheEnd(t *testing.T) {
 			{time.Minute, "the CA expires on"},
 			{-time.Minute, "the CA expired on 2005-01-01: make a new one with robotsgate ca --renew"},
 		} {
-			time.Sleep(time.Until(end) - c.left)
+			time.Sleep(time.Until(end) - c.left) // fake clock
 			w := a.Warnings()
 			if c.want == "" && len(w) > 0 || c.want != "" && (len(w) != 1 || !strings.Contains(w[0], c.want)) {
 				t.Errorf("%v before the end: got %q, want %q", c.left, w, c.want)

@@ -89,7 +89,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	kind, body, wait, life := m.kind, m.body, time.Duration(w.rand.IntN(100))*time.Millisecond, time.Duration(w.rand.IntN(7200))*time.Second
 	w.mu.Unlock()
-	time.Sleep(wait)
+	time.Sleep(wait) // fake clock
 	rec := httptest.NewRecorder()
 	switch kind {
 	case 0:
@@ -283,7 +283,7 @@ func (d *day) live() {
 			})
 		}
 		burst.Wait()
-		time.Sleep(time.Duration(d.rand.IntN(80)) * time.Second)
+		time.Sleep(time.Duration(d.rand.IntN(80)) * time.Second) // fake clock
 	}
 	shut()
 }

@@ -250,7 +250,8 @@ func TestKubernetesFleet(t *testing.T) {
 		wantSame(t, "probes", fmt.Sprint(is.Readiness, is.Liveness, is.Startup), fmt.Sprint(was.Readiness, was.Liveness, was.Startup))
 		wantSame(t, "security", fmt.Sprint(is.Security.ReadOnly, *is.Security.Escalation, is.Security.Capabilities, gates.Template.Spec.Security),
 			fmt.Sprint(was.Security.ReadOnly, *was.Security.Escalation, was.Security.Capabilities, lone["Deployment robotsgate"].Spec.Template.Spec.Security))
-		if fmt.Sprint(all["Namespace crawlers"]) != fmt.Sprint(lone["Namespace crawlers"]) || fmt.Sprint(all["NetworkPolicy only-through-the-gate"]) != fmt.Sprint(lone["NetworkPolicy only-through-the-gate"]) {
+		if fmt.Sprint(all["Namespace crawlers"]) != fmt.Sprint(lone["Namespace crawlers"]) ||
+			fmt.Sprint(all["NetworkPolicy only-through-the-gate"]) != fmt.Sprint(lone["NetworkPolicy only-through-the-gate"]) {
 			t.Error("the crawlers' namespace or its policy differ")
 		}
 		if grace := time.Duration(gates.Template.Spec.Grace) * time.Second; grace <= shutdownTime(settings) || settings.Limits.ShutdownDelay == 0 {

@@ -161,7 +161,7 @@ func escape(dir, user string, flags []string) ([]escapes.Result, error) {
 		if err == nil && len(out) == 0 {
 			break
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // real time: the kernel looks for another host with it
 	}
 	uid, err := strconv.Atoi(user)
 	if err != nil {

@@ -53,7 +53,8 @@ var outageCases = []outage{
 	{name: "restored from an old dump", do: []string{"redis SAVE", "change", "kill", "start"}},
 	{name: "not started yet", late: true, prepare: []string{"kill"}, mend: []string{"start"}, away: true},
 	{name: "stopped at the start", late: true, prepare: []string{"stop"}, mend: []string{"continue"}, away: true},
-	{name: "loading", args: []string{"--key-load-delay", "10000", "--loading-process-events-interval-bytes", "1024"}, prepare: []string{"fill", "redis SAVE"}, do: []string{"kill", "start"}, mend: []string{"redis CONFIG SET key-load-delay 0"}, away: true},
+	{name: "loading", args: []string{"--key-load-delay", "10000", "--loading-process-events-interval-bytes", "1024"},
+		prepare: []string{"fill", "redis SAVE"}, do: []string{"kill", "start"}, mend: []string{"redis CONFIG SET key-load-delay 0"}, away: true},
 
 	{name: "emptied", do: []string{"redis FLUSHALL"}},
 	{name: "emptied again and again", do: []string{"loop redis FLUSHALL"}},
@@ -84,7 +85,8 @@ var outageCases = []outage{
 	{name: "another password", prepare: []string{"redis CONFIG SET requirepass sesame-1"}, login: ":sesame-1@", do: []string{"redis CONFIG SET requirepass sesame-2", "redis CLIENT KILL TYPE normal"},
 		mend: []string{"redis CONFIG SET requirepass sesame-1"}, away: true},
 	{name: "a password is needed", do: []string{"redis CONFIG SET requirepass sesame-1", "redis CLIENT KILL TYPE normal"}, mend: []string{"redis CONFIG SET requirepass "}, away: true},
-	{name: "a wrong password at the start", late: true, prepare: []string{"redis CONFIG SET requirepass sesame-2"}, login: ":sesame-1@", mend: []string{"redis CONFIG SET requirepass sesame-1"}, away: true},
+	{name: "a wrong password at the start", late: true, prepare: []string{"redis CONFIG SET requirepass sesame-2"}, login: ":sesame-1@",
+		mend: []string{"redis CONFIG SET requirepass sesame-1"}, away: true},
 	{name: "the user may not write", prepare: []string{"user"}, login: "gate:sesame-1@", do: []string{"redis ACL SETUSER gate -@write"}, mend: []string{"user"}, away: true},
 	{name: "the user may not run scripts", prepare: []string{"user"}, login: "gate:sesame-1@", do: []string{"redis ACL SETUSER gate -evalsha -eval"}, mend: []string{"user"}, away: true},
 	{name: "the user may not read", prepare: []string{"user"}, login: "gate:sesame-1@", do: []string{"redis ACL SETUSER gate -hgetall"}, mend: []string{"user"}, away: true},
@@ -134,21 +136,23 @@ var outageCases = []outage{
 
 // outageScripts are run by the server.
 var outageScripts = map[string]string{
-	"expire":   `for _, k in ipairs(redis.call('KEYS', '*')) do redis.call('PEXPIRE', k, 1) end`,
-	"endless":  `while true do end`,
-	"long":     `for i = 1, 1500000000 do end`, // some 5 s
-	"lists":    `for _, k in ipairs(redis.call('KEYS', '*')) do redis.call('DEL', k) redis.call('RPUSH', k, 'x', 'y') end`,
-	"strings":  `for _, k in ipairs(redis.call('KEYS', '*:s')) do redis.call('SET', k, 'no record') end`,
-	"short":    `for _, k in ipairs(redis.call('KEYS', '*:s')) do local r = redis.call('HGET', k, 'r') if r then redis.call('HSET', k, 'r', string.sub(r, 1, -2)) end end`,
-	"changed":  `for _, k in ipairs(redis.call('KEYS', '*:s')) do local r = redis.call('HGET', k, 'r') if r then redis.call('HSET', k, 'r', string.sub(r, 1, 60) .. string.reverse(string.sub(r, 61))) end end`,
+	"expire":  `for _, k in ipairs(redis.call('KEYS', '*')) do redis.call('PEXPIRE', k, 1) end`,
+	"endless": `while true do end`,
+	"long":    `for i = 1, 1500000000 do end`, // some 5 s
+	"lists":   `for _, k in ipairs(redis.call('KEYS', '*')) do redis.call('DEL', k) redis.call('RPUSH', k, 'x', 'y') end`,
+	"strings": `for _, k in ipairs(redis.call('KEYS', '*:s')) do redis.call('SET', k, 'no record') end`,
+	"short":   `for _, k in ipairs(redis.call('KEYS', '*:s')) do local r = redis.call('HGET', k, 'r') if r then redis.call('HSET', k, 'r', string.sub(r, 1, -2)) end end`,
+	"changed": `for _, k in ipairs(redis.call('KEYS', '*:s')) do local r = redis.call('HGET', k, 'r') ` +
+		`if r then redis.call('HSET', k, 'r', string.sub(r, 1, 60) .. string.reverse(string.sub(r, 61))) end end`,
 	"swapped":  rotate("'v', 'r', 'b'"),
 	"bodies":   rotate("'b'"),
 	"bodiless": `for _, k in ipairs(redis.call('KEYS', '*:s')) do redis.call('HDEL', k, 'b') end`,
 	"huge":     `for i, k in ipairs(redis.call('KEYS', '*:s')) do if i < 4 then redis.call('HSET', k, 'r', string.rep('x', 20971520), 'b', string.rep('x', 20971520)) end end`,
-	"versions": `for i, k in ipairs(redis.call('KEYS', '*:s')) do redis.call('HSET', k, 'v', ({'nan', '-1', '1e300', '9000000000000000', ''})[i % 5 + 1], 'f', ({'', '9e99', '9000000000000000', 'x'})[i % 4 + 1]) end`,
-	"leases":   `for _, k in ipairs(redis.call('KEYS', '*:s')) do redis.call('DEL', k) redis.call('SET', string.sub(k, 1, -2) .. 'l', '9000000000000000 other') end`,
-	"gates":    `local t = redis.call('TIME')[1] .. '000' for i = 1, 5000 do redis.call('HSET', 'robotsgate:{fleet}:g', 'gate' .. i, t .. ' ' .. string.rep('x', 300)) end`,
-	"notices":  `for i = 1, 5000 do redis.call('XADD', 'robotsgate:{fleet}:n', '*', i % 2 == 0 and 'n' or 'm', string.rep('x', i % 900)) end`,
+	"versions": `for i, k in ipairs(redis.call('KEYS', '*:s')) do redis.call('HSET', k, 'v', ({'nan', '-1', '1e300', '9000000000000000', ''})[i % 5 + 1], ` +
+		`'f', ({'', '9e99', '9000000000000000', 'x'})[i % 4 + 1]) end`,
+	"leases":  `for _, k in ipairs(redis.call('KEYS', '*:s')) do redis.call('DEL', k) redis.call('SET', string.sub(k, 1, -2) .. 'l', '9000000000000000 other') end`,
+	"gates":   `local t = redis.call('TIME')[1] .. '000' for i = 1, 5000 do redis.call('HSET', 'robotsgate:{fleet}:g', 'gate' .. i, t .. ' ' .. string.rep('x', 300)) end`,
+	"notices": `for i = 1, 5000 do redis.call('XADD', 'robotsgate:{fleet}:n', '*', i % 2 == 0 and 'n' or 'm', string.rep('x', i % 900)) end`,
 }
 
 // rotate returns a script that moves fields of records from each key to the next.

@@ -74,11 +74,11 @@ func TestFleetPace(t *testing.T) {
 				time.Sleep(c.lasts / 3) // real time: the gates are other processes
 				redis.Kill()
 				lost = time.Now()
-				time.Sleep(c.lasts / 3)
+				time.Sleep(c.lasts / 3) // real time: the gates are other processes
 				redis.Restart()
 				back = time.Now()
 			}
-			time.Sleep(time.Until(begin.Add(c.lasts)))
+			time.Sleep(time.Until(begin.Add(c.lasts))) // real time: the gates are other processes
 			starts := slices.Clone(origin.arrived())
 			close(over)
 			stall := longest()

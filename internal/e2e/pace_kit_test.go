@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/pem"
@@ -76,9 +77,9 @@ func TestPaceKit(t *testing.T) {
 // requests.
 //
 // In a command the first word is a client, or one of the words of [kitRun.command]; URL and TLS stand for
-// the case's origin. After => there are texts that the output must have, or must not have after a "!":
-// three digits are the status, and ~1.0 is about that number. With a "&" in front the
-// command goes on while the next ones run.
+// the case's origin. "get /a" is curl for this path, whose answer must be the page. After => there are texts
+// that the output must have, or must not have after a "!": three digits are the status, and ~1.0 is about
+// that number. With a "&" in front the command goes on while the next ones run.
 //
 // Arrivals are the paths that the origin receives, in order, each with the seconds since the one before.
 type kitCase struct {
@@ -121,7 +122,8 @@ func newKitGate(t *testing.T, name string) *kitGate {
 func kitConfig(settings string) string {
 	return "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: 127.0.0.1:0}\nlog: {audit: audit.jsonl}\n" +
 		"egress: {allow_private: [127.0.0.0/8], ca_file: origin.pem}\n" +
-		"crawlers:\n- {name: one, user_agents: [One*]}\n- {name: two, user_agents: [Two*]}\n- {name: tokens, user_agents: [Tokens*], product_tokens: [FirstBot, SecondBot]}\n- {name: other}\n" + settings + "\n"
+		"crawlers:\n- {name: one, user_agents: [One*]}\n- {name: two, user_agents: [Two*]}\n" +
+		"- {name: tokens, user_agents: [Tokens*], product_tokens: [FirstBot, SecondBot]}\n- {name: other}\n" + settings + "\n"
 }
 
 // waiting returns how many requests wait for an origin.
@@ -187,6 +189,9 @@ func (k *paceKit) run(ctx context.Context, c *kitCase) *kitRun {
 	for _, line := range c.do {
 		line, want, _ := strings.Cut(line, "=>")
 		line, background := strings.CutPrefix(line, "& ")
+		if path, ok := strings.CutPrefix(line, "get "); ok {
+			line, want = "curl URL"+path, cmp.Or(want, "200")+" | HTTP/1.1 200 "
+		}
 		command := &kitCommand{text: strings.TrimSpace(line), want: strings.TrimSpace(want), over: make(chan struct{})}
 		before := r.begun()
 		r.commands = append(r.commands, command)

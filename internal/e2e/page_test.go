@@ -259,7 +259,8 @@ func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 	eval[bool](b, "(document.getElementById('url').value = 'http://half.typed', true)")
 	g.get(t, "http://shop.invalid/private/y", http.StatusForbidden)
 	until("parseInt(document.querySelector('.tiles .denied dd').innerText) == 2")
-	if got := eval[string](b, "[window.kept, document.getElementById('table').open, document.activeElement.id, document.getElementById('url').value].join()"); got != "true,true,table-scroll,http://half.typed" {
+	if got := eval[string](b, "[window.kept, document.getElementById('table').open, document.activeElement.id, "+
+		"document.getElementById('url').value].join()"); got != "true,true,table-scroll,http://half.typed" {
 		t.Errorf("after an update: got %s", got)
 	}
 

@@ -100,7 +100,9 @@ func TestRequestLinesOfRun(t *testing.T) {
 		t.Errorf("standard output has %q, want %q", got, want)
 	}
 	lines := s.finalLines(t)
-	if len(lines) != 3 || lines[0] != "working" || !strings.HasPrefix(lines[1], "robotsgate: ") || !strings.Contains(lines[1], "  refused  default  GET http://192.0.2.1/  address 192.0.2.1 ") || !strings.HasPrefix(lines[2], "robotsgate: 1 request, ") {
+	if len(lines) != 3 || lines[0] != "working" || !strings.HasPrefix(lines[1], "robotsgate: ") ||
+		!strings.Contains(lines[1], "  refused  default  GET http://192.0.2.1/  address 192.0.2.1 ") ||
+		!strings.HasPrefix(lines[2], "robotsgate: 1 request, ") {
 		t.Errorf("the terminal has %q", lines)
 	}
 }

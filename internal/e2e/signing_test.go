@@ -67,7 +67,9 @@ crawlers:
 		return fmt.Sprintf("server {\nlisten %s ssl;\nssl_certificate %s;\nssl_certificate_key %s;\n%s}\n", address, certificate, key, location)
 	}
 	config := filepath.Join(dir, "nginx.conf")
-	gatetest.Write(t, config, fmt.Sprintf("daemon off;\nmaster_process off;\npid %[1]s/nginx.pid;\nevents { }\nhttp {\naccess_log off;\nproxy_temp_path %[1]s/proxy;\nclient_body_temp_path %[1]s/body;\nfastcgi_temp_path %[1]s/fastcgi;\nuwsgi_temp_path %[1]s/uwsgi;\nscgi_temp_path %[1]s/scgi;\n%[2]s%[3]s}\n",
+	gatetest.Write(t, config, fmt.Sprintf("daemon off;\nmaster_process off;\npid %[1]s/nginx.pid;\nevents { }\nhttp {\naccess_log off;\n"+
+		"proxy_temp_path %[1]s/proxy;\nclient_body_temp_path %[1]s/body;\nfastcgi_temp_path %[1]s/fastcgi;\nuwsgi_temp_path %[1]s/uwsgi;\n"+
+		"scgi_temp_path %[1]s/scgi;\n%[2]s%[3]s}\n",
 		dir, server(byGate, locations[0][1]), server(byFile, locations[1][1])))
 	p.release()
 	cmd := exec.Command("/usr/sbin/nginx", "-p", dir, "-c", config, "-e", "stderr")

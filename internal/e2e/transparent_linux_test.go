@@ -67,7 +67,8 @@ func TestTransparentLoop(t *testing.T) {
 	}
 	_, gate, crawl := s.start(t)
 	for _, version := range []string{"-4", "-6"} {
-		out, err := crawl("curl", "-sS", version, "-m", "30", "-w", "%{http_code}", "--cacert", gate.CA, "--resolve", "shop.example.com:443:203.0.113.5,2001:db8:dead::5", "https://shop.example.com/a").CombinedOutput()
+		out, err := crawl("curl", "-sS", version, "-m", "30", "-w", "%{http_code}", "--cacert", gate.CA,
+			"--resolve", "shop.example.com:443:203.0.113.5,2001:db8:dead::5", "https://shop.example.com/a").CombinedOutput()
 		if !strings.HasSuffix(string(out), "403") || !strings.Contains(string(out), "unreachable") {
 			t.Errorf("%s: %v, got %s", version, err, out)
 		}

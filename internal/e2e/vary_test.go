@@ -91,7 +91,8 @@ func TestRobotsByUserAgent(t *testing.T) {
 	var out bytes.Buffer
 	streams := console.Streams{In: strings.NewReader(""), Out: &out, Err: &out}
 	configured := cli.Configured{Config: config}
-	if err := (&cli.Audit{Configured: configured, Options: auditreport.Options{Replay: true, File: []string{log}}}).Run(t.Context(), streams); err != nil || !strings.Contains(out.String(), ": 32 records the same, 0 differences, evidence gone: 0,") {
+	replay := &cli.Audit{Configured: configured, Options: auditreport.Options{Replay: true, File: []string{log}}}
+	if err := replay.Run(t.Context(), streams); err != nil || !strings.Contains(out.String(), ": 32 records the same, 0 differences, evidence gone: 0,") {
 		t.Errorf("the replay: %v\n%s", err, out.String())
 	}
 	out.Reset()

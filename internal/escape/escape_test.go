@@ -89,7 +89,8 @@ func FuzzJSON(f *testing.F) {
 
 // FuzzCut asserts that a text which is cut keeps its bound in JSON, is a beginning of the text, and stays as it is if it is cut again.
 func FuzzCut(f *testing.F) {
-	for _, s := range []string{"", strings.Repeat("a", 41), strings.Repeat("é", 30), strings.Repeat("\xff", 9), `\"`, strings.Repeat("\x01\n", 30), "\U000e0001\U000e0001\U000e0001\U000e0001", "\u202e\ufffd"} {
+	for _, s := range []string{"", strings.Repeat("a", 41), strings.Repeat("é", 30), strings.Repeat("\xff", 9), `\"`, strings.Repeat("\x01\n", 30),
+		"\U000e0001\U000e0001\U000e0001\U000e0001", "\u202e\ufffd"} {
 		f.Add(s, 40)
 	}
 	f.Fuzz(func(t *testing.T, s string, limit int) {

@@ -96,7 +96,7 @@ func (g *gate) entries(n int) {
 		text := AppendEntry(nil, []byte(line), 0, g.log.Size())
 		g.write(text)
 		g.log.Add(text)
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // fake clock
 	}
 }
 
@@ -173,7 +173,8 @@ func TestVerify(t *testing.T) {
 		{"half a line", []string{first, second + `{"time":"2026`}, "", 1},
 		{"a changed record", []string{strings.Replace(first, `"id":"2"`, `"id":"9"`, 1), second}, "f0:4: the checkpoint of 2 records of log log.example/a does not fit records 0 to 1 (up to f0:3)", 0},
 		{"a changed last record", []string{first, strings.Replace(second, `"id":"6"`, `"id":"9"`, 1)}, "f1:6: the checkpoint of 6 records", 0},
-		{"a changed record, and its checkpoints removed", []string{strings.Replace(cut(0, 5, 6), `"id":"3"`, `"id":"9"`, 1), second}, "f1:1: the checkpoint of 3 records of log log.example/a does not fit records 2 to 2", 0},
+		{"a changed record, and its checkpoints removed", []string{strings.Replace(cut(0, 5, 6), `"id":"3"`, `"id":"9"`, 1), second},
+			"f1:1: the checkpoint of 3 records of log log.example/a does not fit records 2 to 2", 0},
 		{"a removed record", []string{cut(0, 1, 2), second}, "f0:2: record 0 is missing before record 1", 0},
 		{"a removed record before a checkpoint", []string{cut(0, 2, 3), second}, "f0:3: record 1 is missing before this checkpoint", 0},
 		{"a record twice", []string{strings.Join(lines[0][:2], "") + lines[0][1] + strings.Join(lines[0][2:], ""), second}, "f0:3: record 0 of log log.example/a, where record 1 is expected", 0},
@@ -187,7 +188,9 @@ func TestVerify(t *testing.T) {
 		{"another edge", []string{first, strings.Replace(second, `"edge":["`, `"edge":["AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","`, 1)}, "f1:1: the edge does not fit", 0},
 		{"a changed size", []string{strings.Replace(first, `example/a\n2\n`, `example/a\n1\n`, 1), second}, "f0:4: the checkpoint of log \"log.example/a\" is not signed by its key", 0},
 		{"a record after the end", []string{first, second + strings.Replace(lines[1][4], `"index":5`, `"index":6`, 1)}, "f1:7: record 6 of log log.example/a: the log has ended before it", 1},
-		{"a record after the end and another checkpoint", []string{strings.Join(lines[0][:3], "") + strings.Replace(lines[0][3], "}\n", ",\"end\":true}\n", 1) + strings.Join(lines[0][3:], ""), second}, "f0:6: record 2 of log log.example/a: the log has ended before it", 0},
+		{"a record after the end and another checkpoint", []string{strings.Join(lines[0][:3], "") +
+			strings.Replace(lines[0][3], "}\n", ",\"end\":true}\n", 1) + strings.Join(lines[0][3:], ""), second},
+			"f0:6: record 2 of log log.example/a: the log has ended before it", 0},
 		{"a record of another gate", []string{first, second + strings.Replace(lines[1][4], "gate-a", "gate-b", 1)}, "f1:7: record 5 of gate gate-b: no checkpoint line", 0},
 		{"the form of an earlier version", []string{`{"time":"2026-01-01T00:00:00Z","id":"A","chain":"C","number":1,"prev":"0","hash":"0"}` + "\n" + first, second}, "", 1},
 	} {
@@ -298,14 +301,17 @@ func TestResume(t *testing.T) {
 		{name: "the edge is lost", killed: 2, before: remove(edgeFile)},
 		{name: "the log is lost", before: remove("audit.jsonl"), want: "/2", broken: "no file of the log has the records"},
 		{name: "the log is another file", before: nothing, change: func(o *Options) { o.Files = []string{o.Files[0] + ".new"} }, want: "/2", broken: "no file of the log has the records"},
-		{name: "both are lost", before: remove("audit.jsonl", CheckpointFile, edgeFile), change: func(o *Options) { o.Known = true }, want: "/2", broken: "neither the checkpoint in data_dir nor the records"},
+		{name: "both are lost", before: remove("audit.jsonl", CheckpointFile, edgeFile), change: func(o *Options) { o.Known = true }, want: "/2",
+			broken: "neither the checkpoint in data_dir nor the records"},
 		{name: "both and the key are lost", before: remove("audit.jsonl", CheckpointFile, edgeFile)},
 		{name: "the end is cut off", before: edit(`"index":3}`, `"index":x}`), want: "/2", broken: "ends with record 2, and a checkpoint covers 4"},
 		{name: "a record is changed", before: edit(`"id":"2"`, `"id":"9"`), want: "/2", broken: "does not fit"},
 		{name: "another key", before: nothing, change: func(o *Options) { o.Key = newKey(2) }, want: "/2", broken: "is of a log with another key"},
 		{name: "another name", before: nothing, change: func(o *Options) { o.Name = "other.example" }, want: "/2", broken: "or is of a log with another name"},
 		{name: "the end of the last line is lost", killed: 2, before: edit(`"index":5}`+"\n", `"index":5}`), change: func(o *Options) { o.Known = true }},
-		{name: "the checkpoint, the key and the id of the gate are lost", before: remove(CheckpointFile, edgeFile), change: func(o *Options) { o.Key, o.Gate = newKey(2), "gate-b" }, want: "/2", broken: "is of a log with another key, or of another gate with this name"},
+		{name: "the checkpoint, the key and the id of the gate are lost", before: remove(CheckpointFile, edgeFile),
+			change: func(o *Options) { o.Key, o.Gate = newKey(2), "gate-b" }, want: "/2",
+			broken: "is of a log with another key, or of another gate with this name"},
 		{name: "a file that was rotated", before: func(t *testing.T, dir string) {
 			if err := os.Rename(filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "audit-1.jsonl")); err != nil {
 				t.Fatal(err)

@@ -132,7 +132,7 @@ func TestWitness(t *testing.T) {
 			g.entries(3)
 			g.checkpoint(false)
 			g.ask(w, false)
-			time.Sleep(askInterval)
+			time.Sleep(askInterval) // fake clock
 		}
 		if s := g.log.Witnesses()[0]; s.Size != 15 || s.Error != "" || s.Name != "witness.example" || w.asked != 5 {
 			t.Errorf("%d questions, %+v", w.asked, s)
@@ -161,11 +161,12 @@ func TestWitness(t *testing.T) {
 			t.Errorf("the witness has %d of %d, %+v", w.size, g.log.Size(), s)
 		}
 		v := verifyWitnessed(t, dir, w)
-		if v.Faulty > 0 || len(v.Notes) > 0 || len(v.Logs) != 1 || len(v.Logs[0].Cosigned) != 1 || v.Logs[0].Cosigned[0].Size != g.log.Size() || v.Logs[0].Checkpoints[len(v.Logs[0].Checkpoints)-1].Cosigned != 1 {
+		if v.Faulty > 0 || len(v.Notes) > 0 || len(v.Logs) != 1 || len(v.Logs[0].Cosigned) != 1 || v.Logs[0].Cosigned[0].Size != g.log.Size() ||
+			v.Logs[0].Checkpoints[len(v.Logs[0].Checkpoints)-1].Cosigned != 1 {
 			t.Errorf("faults %q, notes %q, logs %+v", v.Faults, v.Notes, v.Logs)
 		}
 		g.entries(1)
-		time.Sleep(2 * maxUncosigned)
+		time.Sleep(2 * maxUncosigned) // fake clock
 		g.entries(1)
 		g.checkpoint(true)
 		if v := verifyWitnessed(t, dir, w); v.Faulty != 1 || !strings.Contains(v.Faults[0], "witness witness.example has cosigned 24 records, and not those written since") {
@@ -298,12 +299,12 @@ func TestBadWitness(t *testing.T) {
 				if got := g.log.Witnesses()[0].Error; !strings.Contains(got, test.want) || got == "" {
 					t.Errorf("error %q, want %q", got, test.want)
 				}
-				time.Sleep(askInterval)
+				time.Sleep(askInterval) // fake clock
 				g.ask(w, false)
 				if w.asked != 1 {
 					t.Errorf("asked again after %v", askInterval)
 				}
-				time.Sleep(askInterval)
+				time.Sleep(askInterval) // fake clock
 				w.answer = nil
 				g.ask(w, false) // 409: it had cosigned, and its answer was lost
 				g.ask(w, false)

@@ -73,8 +73,8 @@ func (p *pacedGates) call(ctx context.Context, f func(context.Context, server) e
 	}
 	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
-	time.Sleep(100 * time.Microsecond) // fake clock
-	defer time.Sleep(200 * time.Microsecond)
+	time.Sleep(100 * time.Microsecond)       // fake clock
+	defer time.Sleep(200 * time.Microsecond) // fake clock
 	if err := f(ctx, p.server); err != nil {
 		return fmt.Errorf("%w: %w", errAway, err)
 	}

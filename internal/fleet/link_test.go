@@ -68,7 +68,7 @@ func (lt *linkTest) want(want error, after time.Duration) {
 // wantUp waits for a time, after which the link must be up or away.
 func (lt *linkTest) wantUp(want bool, after time.Duration) {
 	lt.t.Helper()
-	time.Sleep(after)
+	time.Sleep(after) // fake clock
 	synctest.Wait()
 	if status := lt.status(); lt.up() != want || status.up != want || (status.err == nil) != want {
 		lt.t.Fatalf("after %v: up is %t, status %+v, want %t", after, lt.up(), status, want)
@@ -237,7 +237,7 @@ func TestLinkReleasesWaitingCalls(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(linkTimeout / 2)
+		time.Sleep(linkTimeout / 2) // fake clock
 		synctest.Wait()
 		if most != maxCalls {
 			t.Errorf("%d calls at once, want %d", most, maxCalls)
@@ -255,13 +255,13 @@ func TestLinkFlaps(t *testing.T) {
 	testLink(t, func(t *testing.T, lt *linkTest) {
 		lt.start()
 		fail := func(context.Context, server) error { return errors.New("OOM") }
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) { // fake clock
 			_ = lt.call(t.Context(), fail)
 		}
 		if n := lt.dials.Load(); n > 65 {
 			t.Errorf("%d connections in a minute, want one in 1 to 2 s", n)
 		}
-		time.Sleep(longestRetry)
+		time.Sleep(longestRetry) // fake clock
 		lt.wantUp(true, healthy)
 		_ = lt.call(t.Context(), fail)
 		lt.wantUp(false, 0)

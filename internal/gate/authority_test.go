@@ -44,12 +44,12 @@ func TestLogWarnings(t *testing.T) {
 		go logWarnings(ctx, a, slog.New(slog.NewTextHandler(&log, nil)))
 		lines := func() int { return strings.Count(log.String(), "robotsgate ca --renew") }
 
-		time.Sleep(time.Until(a.Certificate().NotAfter) - 30*24*time.Hour - time.Minute)
+		time.Sleep(time.Until(a.Certificate().NotAfter) - 30*24*time.Hour - time.Minute) // fake clock
 		synctest.Wait()
 		if n := lines(); n != 0 {
 			t.Errorf("%d reminders more than 30 days before the end: %s", n, log.String())
 		}
-		time.Sleep(11 * 24 * time.Hour)
+		time.Sleep(11 * 24 * time.Hour) // fake clock
 		synctest.Wait()
 		if n := lines(); n != 10 {
 			t.Errorf("%d reminders in the ten days after: %s", n, log.String())

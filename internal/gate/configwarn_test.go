@@ -22,6 +22,10 @@ func warnings(c *Config) string {
 }
 
 func TestWarnings(t *testing.T) {
+	const (
+		login    = "{user: u, password_bcrypt: $2y$04$oaPq40YE8psIiR7NWW73T.nzAHGU99Ynf8Zxw7jjB8MB9dzzIGrYO}"
+		refusing = "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\n"
+	)
 	for _, c := range []struct{ name, text, want string }{
 		{"the default", "", ""},
 		{"open to all", "mode: report\nlisten: 0.0.0.0:9309", "test.yaml:2: listen: 0.0.0.0:9309 is reachable from other machines"},
@@ -33,44 +37,64 @@ func TestWarnings(t *testing.T) {
 		{"another loopback address", "listen: 127.0.0.2:9309", ""},
 		{"unknown clients may", "listen: 10.0.0.1:9309\ncrawlers: [{name: a, sources: [10.0.0.0/8]}]", "open proxy"},
 		{"known addresses only", "unknown_clients: refuse\nlisten: 10.0.0.1:9309\ncrawlers: [{name: a, sources: [10.0.0.0/8]}]", ""},
-		{"logins only", "unknown_clients: refuse\nlisten: 10.0.0.1:9309\ncrawlers: [{name: a, login: {user: u, password_bcrypt: $2y$04$oaPq40YE8psIiR7NWW73T.nzAHGU99Ynf8Zxw7jjB8MB9dzzIGrYO}}]", ""},
-		{"what any client can say, or every address", "unknown_clients: refuse\nlisten: 10.0.0.1:9309\ncrawlers: [{name: a, user_agents: [x]}, {name: b, sources: [0.0.0.0/0]}]", "open proxy"},
+		{"logins only", "unknown_clients: refuse\nlisten: 10.0.0.1:9309\ncrawlers: [{name: a, login: " + login + "}]", ""},
+		{"what any client can say, or every address", "unknown_clients: refuse\nlisten: 10.0.0.1:9309\n" +
+			"crawlers: [{name: a, user_agents: [x]}, {name: b, sources: [0.0.0.0/0]}]", "open proxy"},
 		{"redirected from other machines", "listen_transparent: \"[::]:9311\"", "test.yaml:1: listen_transparent: [::]:9311 is reachable from other machines"},
 		{"redirected on this machine", "listen_transparent: 127.0.0.1:9311", ""},
 		{"redirected from known clients", "listen_transparent: \"[::]:9311\"\ncrawlers: [{name: a, sources: [10.0.0.0/8]}]\nunknown_clients: refuse", ""},
-		{"redirected, and only logins", "listen_transparent: \"[::]:9311\"\ncrawlers:\n- name: a\n  login: {user: u, password_bcrypt: $2y$04$oaPq40YE8psIiR7NWW73T.nzAHGU99Ynf8Zxw7jjB8MB9dzzIGrYO}\nunknown_clients: refuse", "test.yaml:1: listen_transparent: every crawler needs a login"},
+		{"redirected, and only logins", "listen_transparent: \"[::]:9311\"\ncrawlers:\n- name: a\n  login: " + login + "\nunknown_clients: refuse",
+			"test.yaml:1: listen_transparent: every crawler needs a login"},
 		{"digits", "crawlers:\n  - name: a\n    product_tokens:\n      - Bot\n      - Bot2", "test.yaml:5: crawlers.product_tokens: Bot2 has a digit"},
 		{"redirects", "robots:\n  max_redirects: 4", "test.yaml:2: robots.max_redirects: 4: RFC 9309"},
 		{"never reached", "crawlers:\n  - name: all\n  - name: b\n    sources: [10.0.0.0/8]", "test.yaml:3: crawlers.name: b is never reached: all, before it"},
-		{"the same login", "crawlers:\n  - name: a\n    login: &one {user: u, password_bcrypt: $2y$04$oaPq40YE8psIiR7NWW73T.nzAHGU99Ynf8Zxw7jjB8MB9dzzIGrYO}\n  - name: b\n    login: *one\n    sources: [10.0.0.0/8]", "test.yaml:4: crawlers.name: b is never reached: a, before it"},
-		{"one login, two agents", "crawlers:\n  - name: a\n    login: &one {user: u, password_bcrypt: $2y$04$oaPq40YE8psIiR7NWW73T.nzAHGU99Ynf8Zxw7jjB8MB9dzzIGrYO}\n    user_agents: [a]\n  - name: b\n    login: *one\n    user_agents: [b]", ""},
-		{"another password", "crawlers:\n  - name: a\n    login: {user: u, password_bcrypt: $2y$04$oaPq40YE8psIiR7NWW73T.nzAHGU99Ynf8Zxw7jjB8MB9dzzIGrYO}\n  - name: b\n    login: {user: u, password_bcrypt: $2y$04$eEsOJWFlwbuGngOB1H3rdODCpD3CqxIpVGEFANDM2Ezt5pVNeHCsi}", ""},
-		{"a part of its sources", "crawlers:\n  - {name: a, sources: [10.0.0.0/8], user_agents: [x, Y]}\n  - {name: b, sources: [10.1.0.0/16], user_agents: [y]}", "test.yaml:3: crawlers.name: b is never reached: a"},
+		{"the same login", "crawlers:\n  - name: a\n    login: &one " + login + "\n  - name: b\n    login: *one\n    sources: [10.0.0.0/8]",
+			"test.yaml:4: crawlers.name: b is never reached: a, before it"},
+		{"one login, two agents", "crawlers:\n  - name: a\n    login: &one " + login + "\n    user_agents: [a]\n  - name: b\n    login: *one\n    user_agents: [b]", ""},
+		{"another password", "crawlers:\n  - name: a\n    login: " + login +
+			"\n  - name: b\n    login: {user: u, password_bcrypt: $2y$04$eEsOJWFlwbuGngOB1H3rdODCpD3CqxIpVGEFANDM2Ezt5pVNeHCsi}", ""},
+		{"a part of its sources", "crawlers:\n  - {name: a, sources: [10.0.0.0/8], user_agents: [x, Y]}\n" +
+			"  - {name: b, sources: [10.1.0.0/16], user_agents: [y]}",
+			"test.yaml:3: crawlers.name: b is never reached: a"},
 		{"more than its sources", "crawlers:\n  - {name: a, sources: [10.0.0.0/8]}\n  - {name: b, sources: [10.1.0.0/16, 11.0.0.0/8]}\n  - {name: c, user_agents: [x]}", ""},
 		{"any agent", "crawlers:\n  - {name: a, user_agents: ['*']}\n  - {name: b}", "test.yaml:3: crawlers.name: b is never reached: a"},
-		{"paths of an unseen host", "https: {passthrough: [\"*.bank.example\"]}\noverrides:\n  - hosts: [shop.example, www.bank.example]\n    paths: [/api/]\n    action: deny\n    reason: r", "test.yaml:4: overrides.paths: https to www.bank.example is passed through unseen"},
+		{"paths of an unseen host", "https: {passthrough: [\"*.bank.example\"]}\noverrides:\n  - hosts: [shop.example, www.bank.example]\n" +
+			"    paths: [/api/]\n    action: deny\n    reason: r",
+			"test.yaml:4: overrides.paths: https to www.bank.example is passed through unseen"},
 		{"paths of unseen hosts", "https: {passthrough: [\"*.bank.example\"]}\noverrides: [{hosts: [\"*.bank.example\"], paths: [/a], action: deny, reason: r}]", "unseen"},
 		{"paths where nothing is seen", "https: {intercept: false}\noverrides: [{hosts: [\"*\"], paths: [/a], action: deny, reason: r}]", "unseen"},
 		{"all paths of unseen hosts", "https: {intercept: false}\noverrides: [{hosts: [\"*\"], paths: [/a, /], action: deny, reason: r}]", ""},
 		{"an unseen host", "https: {passthrough: [\"*.bank.example\"]}\noverrides: [{hosts: [www.bank.example], action: deny, reason: r}]", ""},
 		{"paths of other hosts", "https: {passthrough: [www.bank.example]}\noverrides: [{hosts: [\"*\", \"*.bank.example\", bank.example], paths: [/a], action: deny, reason: r}]", ""},
-		{"methods of an unseen host", "https: {passthrough: [www.bank.example]}\noverrides:\n  - hosts: [www.bank.example]\n    methods: [GET]\n    action: allow\n    reason: r", "test.yaml:4: overrides.methods: https to www.bank.example is passed through unseen, where an override for some methods does not count"},
-		{"denied methods of an unseen host", "https: {passthrough: [www.bank.example]}\noverrides:\n  - hosts: [www.bank.example]\n    methods: [POST]\n    action: deny\n    reason: r", "test.yaml:4: overrides.methods: https to www.bank.example is passed through unseen, so that an override that denies some methods refuses all of it"},
+		{"methods of an unseen host", "https: {passthrough: [www.bank.example]}\noverrides:\n  - hosts: [www.bank.example]\n    methods: [GET]\n" +
+			"    action: allow\n    reason: r",
+			"test.yaml:4: overrides.methods: https to www.bank.example is passed through unseen, where an override for some methods does not count"},
+		{"denied methods of an unseen host", "https: {passthrough: [www.bank.example]}\noverrides:\n  - hosts: [www.bank.example]\n" +
+			"    methods: [POST]\n    action: deny\n    reason: r",
+			"test.yaml:4: overrides.methods: https to www.bank.example is passed through unseen, so that an override that denies some methods refuses all of it"},
 		{"methods of other hosts", "https: {passthrough: [www.bank.example]}\noverrides: [{hosts: [bank.example], methods: [POST], action: deny, reason: r}]", ""},
-		{"robots without a denial", "overrides:\n  - hosts: [a]\n    action: robots\n    reason: r\n  - {hosts: [b], action: robots, reason: r}", "test.yaml:3: overrides.action: robots changes nothing here"},
+		{"robots without a denial", "overrides:\n  - hosts: [a]\n    action: robots\n    reason: r\n  - {hosts: [b], action: robots, reason: r}",
+			"test.yaml:3: overrides.action: robots changes nothing here"},
 		{"robots before a denial", "overrides:\n  - {hosts: [a], action: robots, reason: r}\n  - {hosts: [\"*\"], action: deny, reason: r}", ""},
-		{"after a denial of all", "overrides:\n  - {hosts: [\"*\"], paths: [/], action: deny, reason: r}\n  - hosts: [a]\n    action: robots\n    reason: r\n  - {hosts: [b], action: deny, reason: r}", "test.yaml:3: overrides.hosts: never reached: the override of line 2, before it, is for all requests"},
-		{"after a denial of some", "overrides:\n  - {hosts: [\"*\"], paths: [/a], action: deny, reason: r}\n  - {hosts: [\"*\"], methods: [PUT], action: deny, reason: r}\n  - {hosts: [\"*\"], crawlers: [default], action: deny, reason: r}\n  - {hosts: [\"*\"], expires: 2999-01-01, action: deny, reason: r}\n  - {hosts: [b], action: deny, reason: r}", ""},
-		{"refuse without purposes", "crawlers: [{name: a, sources: [10.0.0.0/8]}]\nusage:\n  reserved: refuse", "test.yaml:3: usage.reserved: refuse refuses nothing, since no crawler has purposes"},
+		{"after a denial of all", "overrides:\n  - {hosts: [\"*\"], paths: [/], action: deny, reason: r}\n  - hosts: [a]\n    action: robots\n" +
+			"    reason: r\n  - {hosts: [b], action: deny, reason: r}",
+			"test.yaml:3: overrides.hosts: never reached: the override of line 2, before it, is for all requests"},
+		{"after a denial of some", "overrides:\n  - {hosts: [\"*\"], paths: [/a], action: deny, reason: r}\n" +
+			"  - {hosts: [\"*\"], methods: [PUT], action: deny, reason: r}\n  - {hosts: [\"*\"], crawlers: [default], action: deny, reason: r}\n" +
+			"  - {hosts: [\"*\"], expires: 2999-01-01, action: deny, reason: r}\n  - {hosts: [b], action: deny, reason: r}", ""},
+		{"refuse without purposes", "crawlers: [{name: a, sources: [10.0.0.0/8]}]\nusage:\n  reserved: refuse",
+			"test.yaml:3: usage.reserved: refuse refuses nothing, since no crawler has purposes"},
 		{"refuse with purposes", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage:\n  reserved: refuse", ""},
-		{"purposes alone", "crawlers:\n- name: b\n  sources: [11.0.0.0/8]\n- name: a\n  sources: [10.0.0.0/8]\n  purposes: [search]", "test.yaml:6: crawlers.purposes: nothing is refused by them unless usage.reserved is refuse"},
+		{"purposes alone", "crawlers:\n- name: b\n  sources: [11.0.0.0/8]\n- name: a\n  sources: [10.0.0.0/8]\n  purposes: [search]",
+			"test.yaml:6: crawlers.purposes: nothing is refused by them unless usage.reserved is refuse"},
 		{"purposes, and to annotate is meant", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: annotate}", ""},
-		{"refuse without pages", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\ntags:\n  html: false", "test.yaml:4: tags.html: false: the preferences in pages are not known"},
-		{"refuse without interception", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\nhttps:\n  intercept: false", "test.yaml:4: https.intercept: https responses are not seen"},
-		{"refuse with all passed through", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\nhttps:\n  passthrough: [\"*\"]", "test.yaml:4: https.passthrough: https responses are not seen"},
-		{"refuse with some passed through", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\nhttps: {passthrough: [a.example]}", ""},
+		{"refuse without pages", refusing + "tags:\n  html: false", "test.yaml:4: tags.html: false: the preferences in pages are not known"},
+		{"refuse without interception", refusing + "https:\n  intercept: false", "test.yaml:4: https.intercept: https responses are not seen"},
+		{"refuse with all passed through", refusing + "https:\n  passthrough: [\"*\"]", "test.yaml:4: https.passthrough: https responses are not seen"},
+		{"refuse with some passed through", refusing + "https: {passthrough: [a.example]}", ""},
 		{"annotate without interception", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: annotate}\nhttps: {intercept: false}", ""},
-		{"too few places", "crawlers: [{name: a, sources: [10.0.0.0/8]}, {name: b, sources: [11.0.0.0/8]}]\npace:\n  min_delay: 1s\n  max_queue: 2", "test.yaml:4: pace.max_queue: 2: there are 3 crawlers"},
+		{"too few places", "crawlers: [{name: a, sources: [10.0.0.0/8]}, {name: b, sources: [11.0.0.0/8]}]\npace:\n  min_delay: 1s\n  max_queue: 2",
+			"test.yaml:4: pace.max_queue: 2: there are 3 crawlers"},
 		{"a place for each", "crawlers: [{name: a, sources: [10.0.0.0/8]}, {name: b, sources: [11.0.0.0/8]}]\nunknown_clients: refuse\npace: {min_delay: 1s, max_queue: 2}", ""},
 		{"too few places without a pace", "crawlers: [{name: a, sources: [10.0.0.0/8]}]\npace: {max_queue: 1}", ""},
 		{"all last", "crawlers:\n  - name: b\n    sources: [10.0.0.0/8]\n  - name: all", ""},
@@ -88,7 +112,7 @@ func TestExpiredOverride(t *testing.T) {
 		if got := warnings(c); got != "" {
 			t.Errorf("before: %s", got)
 		}
-		time.Sleep(48 * time.Hour)
+		time.Sleep(48 * time.Hour) // fake clock
 		if got := warnings(c); !strings.HasPrefix(got, "test.yaml:3: overrides.expires: expired at 2000-01-03T00:00:00Z") {
 			t.Errorf("after: %q", got)
 		}
@@ -135,7 +159,8 @@ func writeFiles(t *testing.T, files map[string]string) (dir string) {
 // The key is read from a path that starts at the configuration's folder, and no form of the configuration has it.
 func TestSign(t *testing.T) {
 	dir := writeFiles(t, map[string]string{"key.pem": testKeyPEM})
-	c, err := ParseConfig(filepath.Join(dir, "gate.yaml"), []byte("crawlers:\n- name: a\n- name: b\n  sign: {key_file: key.pem, agent: HTTPS://Bots.Example.com:0443/, form: dictionary}\n"), noEnv)
+	c, err := ParseConfig(filepath.Join(dir, "gate.yaml"), []byte("crawlers:\n- name: a\n- name: b\n"+
+		"  sign: {key_file: key.pem, agent: HTTPS://Bots.Example.com:0443/, form: dictionary}\n"), noEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,15 +217,23 @@ func TestSignWarnings(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"nothing to say", "crawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: one.pem, agent: https://a.example}\n- name: b\n  sign: {key_file: two.pem, agent: https://b.example}", nil},
-		{"one agent", "crawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: one.pem, agent: https://a.example}\n- name: b\n  sign: {key_file: same.pem, agent: https://A.example/}", nil},
-		{"two agents", "crawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: one.pem, agent: https://a.example}\n- name: b\n  sign:\n    key_file: same.pem\n    agent: https://b.example", []string{"8: crawlers.sign.agent: has the same key as https://a.example"}},
+		{"nothing to say", "crawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: one.pem, agent: https://a.example}\n- name: b\n" +
+			"  sign: {key_file: two.pem, agent: https://b.example}", nil},
+		{"one agent", "crawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: one.pem, agent: https://a.example}\n- name: b\n" +
+			"  sign: {key_file: same.pem, agent: https://A.example/}", nil},
+		{"two agents", "crawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: one.pem, agent: https://a.example}\n- name: b\n  sign:\n" +
+			"    key_file: same.pem\n    agent: https://b.example",
+			[]string{"8: crawlers.sign.agent: has the same key as https://a.example"}},
 		{"passthrough", "https: {passthrough: [bank.example]}\ncrawlers:\n- name: a\n  sign:\n    key_file: one.pem\n    agent: https://a.example", []string{"4: " + unseen}},
 		{"no interception", "https: {intercept: false}\ncrawlers:\n- name: a\n  sign: {key_file: one.pem, agent: https://a.example}", []string{"4: " + unseen}},
-		{"empty", "crawlers:\n- name: a\n  sign: {key_file: '', agent: '', when: asked}", []string{"3: crawlers.sign: key_file and agent are empty, so the requests of this crawler are not signed: fill them in, or remove sign if that is meant"}},
+		{"empty", "crawlers:\n- name: a\n  sign: {key_file: '', agent: '', when: asked}",
+			[]string{"3: crawlers.sign: key_file and agent are empty, so the requests of this crawler are not signed: fill them in, or remove sign if that is meant"}},
 		{"passthrough, unsigned", "https: {passthrough: [bank.example]}\ncrawlers:\n- name: a", nil},
-		{"readable", "crawlers:\n- name: a\n  sign:\n    key_file: open.pem\n    agent: https://a.example", []string{"4: crawlers.sign.key_file: the group or others may read the private key (mode 0640): chmod 600 " + filepath.Join(dir, "open.pem")}},
-		{"all", "https: {intercept: false}\ncrawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: two.pem, agent: https://a.example}\n- name: b\n  sign: {key_file: open.pem, agent: https://b.example}", []string{"5: " + unseen, "7: " + unseen, "same key as https://a.example", "may read"}},
+		{"readable", "crawlers:\n- name: a\n  sign:\n    key_file: open.pem\n    agent: https://a.example",
+			[]string{"4: crawlers.sign.key_file: the group or others may read the private key (mode 0640): chmod 600 " + filepath.Join(dir, "open.pem")}},
+		{"all", "https: {intercept: false}\ncrawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  sign: {key_file: two.pem, agent: https://a.example}\n" +
+			"- name: b\n  sign: {key_file: open.pem, agent: https://b.example}",
+			[]string{"5: " + unseen, "7: " + unseen, "same key as https://a.example", "may read"}},
 	} {
 		if runtime.GOOS == "windows" && (c.name == "readable" || c.name == "all") {
 			continue // a mode says nothing there

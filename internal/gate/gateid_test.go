@@ -22,7 +22,8 @@ func TestOwnID(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	for _, text := range []string{"", "short", "../../../../etc/passwd", strings.Repeat("a", maxID+1), strings.Repeat("a", 1<<20), "two\nlines0123456789", "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10", strings.Repeat(" ", 1000) + first} {
+	for _, text := range []string{"", "short", "../../../../etc/passwd", strings.Repeat("a", maxID+1), strings.Repeat("a", 1<<20),
+		"two\nlines0123456789", "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10", strings.Repeat(" ", 1000) + first} {
 		out.Reset()
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -19,7 +19,9 @@ func TestCompareTDMRep(t *testing.T) {
 		{was: `[{"location": "/", "tdm-reservation": 1}]`, is: `{"location": "/", "tdm-reservation": 1}`, want: []string{"/: tdm=n, then nothing"}},
 		{was: `[{"location": "/", "tdm-reservation": 1}]`, is: `[{"location": "/b", "tdm-reservation": 0}, {"location": "/", "tdm-reservation": 1}, 5, {"location": 5}]`,
 			paths: []string{"/b/c", "/d"}, want: []string{"/b: tdm=n, then tdm=y", "/b/c: tdm=n, then tdm=y"}},
-		{was: `[{"location": "/", "tdm-reservation": 1}]`, is: `[{"location": "/", "tdm-reservation": 1, "tdm-policy": "https://a.example/p"}]`, want: []string{"/: tdm=n, then tdm=n, licence https://a.example/p"}},
+		{was: `[{"location": "/", "tdm-reservation": 1}]`,
+			is:   `[{"location": "/", "tdm-reservation": 1, "tdm-policy": "https://a.example/p"}]`,
+			want: []string{"/: tdm=n, then tdm=n, licence https://a.example/p"}},
 		{was: `[{"location": "/", "tdm-reservation": 1}]`, is: `[{"location": "/", "tdm-reservation": "1"}]`},
 	} {
 		var got []string

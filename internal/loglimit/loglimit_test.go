@@ -22,7 +22,7 @@ func TestMinute(t *testing.T) {
 			{time.Minute - 1, 0},
 			{time.Hour, 2},
 		} {
-			time.Sleep(step.wait)
+			time.Sleep(step.wait) // fake clock
 			if got := m.Add(); got != step.want {
 				t.Errorf("event %d: got %d, want %d", i, got, step.want)
 			}
@@ -44,7 +44,7 @@ func TestConcurrent(t *testing.T) {
 			})
 		}
 		all.Wait()
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // fake clock
 		if got := m.Add(); lines.Load() != 1 || got != 50 {
 			t.Errorf("%d lines, and then one of %d events; want 1 and 50", lines.Load(), got)
 		}

@@ -134,7 +134,8 @@ func call(t *testing.T, c *sdk.ClientSession, tool string, arguments any) (objec
 
 const denial = `{"url": "http://a.example/x", "allowed": false, "reason": "rule", "rule": {"line": 7, "text": "Disallow: /x\u001b[31m\u202e\u0085y"}, "group": "a\u200bb\u2066",
 "product_token": "TestBot", "crawl_delay": 2.5, "robots": {"url": "http://a.example/robots.txt", "status": 200, "state": "fresh", "fetched": "2026-01-02T03:04:05Z", "age": 60},
-"usage": [{"use": "search", "value": "n", "source": "content-usage", "in": "robots", "line": 3}, {"use": "search", "value": "y", "source": "content-signal", "in": "robots", "line": 4}], "licenses": ["http://a.example/l"]}`
+"usage": [{"use": "search", "value": "n", "source": "content-usage", "in": "robots", "line": 3},
+	{"use": "search", "value": "y", "source": "content-signal", "in": "robots", "line": 4}], "licenses": ["http://a.example/l"]}`
 
 // TestCheck: the gate's decision has the rule and its line as flat members, without control and direction characters.
 func TestCheck(t *testing.T) {
@@ -205,7 +206,8 @@ func TestArguments(t *testing.T) {
 func TestNoGate(t *testing.T) {
 	local := &fakeLocal{}
 	c := serve(t, nil, local).client(t)
-	if got, problem := call(t, c, "robots_check", checkArguments{URL: "http://a.example/"}); got["allowed"] != true || got["decided_by"] != "robotsgate mcp by its own configuration, since no gate answers at http://127.0.0.1:9310" {
+	if got, problem := call(t, c, "robots_check", checkArguments{URL: "http://a.example/"}); got["allowed"] != true ||
+		got["decided_by"] != "robotsgate mcp by its own configuration, since no gate answers at http://127.0.0.1:9310" {
 		t.Errorf("got %v, %s", got, problem)
 	}
 	got, problem := call(t, c, "robots_usage", usageArguments{URL: "http://a.example/"})
@@ -268,7 +270,8 @@ func TestUsageDenied(t *testing.T) {
 	local := &fakeLocal{}
 	c := serve(t, says(200, denial), local).client(t)
 	got, problem := call(t, c, "robots_usage", usageArguments{"http://a.example/x", "TestBot"})
-	if u, _ := got["usage"].(map[string]any); u["search"] != "n" || len(got["detail"].([]any)) != 2 || len(got["licenses"].([]any)) != 1 || !strings.Contains(fmt.Sprint(got["notes"]), "the page was not fetched") {
+	if u, _ := got["usage"].(map[string]any); u["search"] != "n" || len(got["detail"].([]any)) != 2 || len(got["licenses"].([]any)) != 1 ||
+		!strings.Contains(fmt.Sprint(got["notes"]), "the page was not fetched") {
 		t.Errorf("got %v, %s", got, problem)
 	}
 	if local.usages.Load() != 0 {
@@ -409,7 +412,7 @@ func TestSameID(t *testing.T) {
 	twice := strings.Repeat(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"robots_check","arguments":{"url":"http://a.example/"}}}`+"\n", 3*maxCalls)
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		local := &fakeLocal{check: func(context.Context, Question) error { time.Sleep(time.Second); return nil }}
+		local := &fakeLocal{check: func(context.Context, Question) error { time.Sleep(time.Second); return nil }} // fake clock
 		if err := Serve(t.Context(), strings.NewReader(hello+twice), &out, Options{Transport: admin(nil), Local: local}); err != nil {
 			t.Error(err)
 		}

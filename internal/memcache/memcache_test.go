@@ -33,11 +33,11 @@ func TestPutIsFound(t *testing.T) {
 				t.Fatalf("after Put(%s, %d): got %d, %v", key, i, got, ok)
 			}
 			if i%7 == 0 {
-				time.Sleep(settleAfter)
+				time.Sleep(settleAfter) // fake clock
 				synctest.Wait()
 			}
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // fake clock
 		synctest.Wait()
 		for i := range 10 {
 			if got, ok := c.Get(fmt.Sprint(i)); !ok || got != 990+i {

@@ -90,7 +90,8 @@ func TestRequest(t *testing.T) {
 	for _, x := range []proxy.Record{
 		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: in(snapshot.Fetched)}, Bytes: 30,
 			Decided: ms, Sent: 2 * ms, Upstream: 5002 * ms, Answered: 5005 * ms, Head: proxy.Head{State: "skipped", Why: "type"}, Status: 200, Method: "GET"},
-		{Crawler: "news", Decision: &policy.Decision{Enforced: true, Reason: policy.ByRule, Robots: in(snapshot.InMemory)}, Bytes: 12, Decided: ms, Answered: ms, Head: proxy.Head{State: "skipped", Why: "type"}},
+		{Crawler: "news", Decision: &policy.Decision{Enforced: true, Reason: policy.ByRule, Robots: in(snapshot.InMemory)},
+			Bytes: 12, Decided: ms, Answered: ms, Head: proxy.Head{State: "skipped", Why: "type"}},
 		{Crawler: "news", Decision: &policy.Decision{Reason: policy.ByRule, Robots: in(snapshot.InStore)}, Decided: ms},
 		// Labels that are not prepared.
 		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: "new"}},

@@ -60,17 +60,17 @@ func TestCounts(t *testing.T) {
 			}
 		}
 		check("in the first second", State{Total: first, Hour: first})
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // fake clock
 		check("after it", State{Rate: 10, Total: first, Hour: first})
-		time.Sleep(9 * time.Second)
+		time.Sleep(9 * time.Second) // fake clock
 		check("after ten", State{Rate: 1, Total: first, Hour: first})
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // fake clock
 		check("after eleven", State{Total: first, Hour: first})
-		time.Sleep(time.Until(begin.Add(time.Hour - time.Nanosecond)))
+		time.Sleep(time.Until(begin.Add(time.Hour - time.Nanosecond))) // fake clock
 		check("just in the hour", State{Total: first, Hour: first})
-		time.Sleep(time.Nanosecond)
+		time.Sleep(time.Nanosecond) // fake clock
 		check("an hour later", State{Total: first})
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // fake clock
 		requests(1, allowed)
 		if got := o.State(); got.Hour != (Counts{Allowed: 1}) || got.Minutes[Minutes-1].Allowed != 1 {
 			t.Errorf("two hours later: got %+v", got.Hour)
@@ -108,7 +108,7 @@ func TestTop(t *testing.T) {
 			{59*time.Minute + 59*time.Second, hosts, rules},
 			{time.Second, "[]", "[]"},
 		} {
-			time.Sleep(step.after)
+			time.Sleep(step.after) // fake clock
 			s := o.State()
 			if got := fmt.Sprint(s.Hosts); got != step.hosts {
 				t.Errorf("hosts after %v: got %s, want %s", step.after, got, step.hosts)
@@ -233,7 +233,7 @@ func TestCauses(t *testing.T) {
 			{0, "[{failed 5} {malformed 3} {guard 2}]"},
 			{time.Hour, "[]"},
 		} {
-			time.Sleep(step.after)
+			time.Sleep(step.after) // fake clock
 			if got := fmt.Sprint(o.State().Causes); got != step.want {
 				t.Errorf("after %v: got %s, want %s", step.after, got, step.want)
 			}

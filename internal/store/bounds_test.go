@@ -76,7 +76,7 @@ func TestSupersededGoFirst(t *testing.T) {
 		const size = 10_000
 		save(t, d, map[string]snapshot.Set{"https://first.example": answered("first")})
 		for i := range 200 {
-			time.Sleep(time.Hour)
+			time.Sleep(time.Hour) // fake clock
 			save(t, d, map[string]snapshot.Set{"https://changes.example": answered(robots(i, size)), origin(i): down(snapshot.Set{}, 503)})
 			if i > 0 && !d.kept(robots(i-1, size)) {
 				t.Fatalf("%d: the newest superseded answer is gone", i)
@@ -99,7 +99,7 @@ func TestSupersededGoFirst(t *testing.T) {
 			}
 		}
 		for i := 200; i < 450; i++ {
-			time.Sleep(time.Hour)
+			time.Sleep(time.Hour) // fake clock
 			save(t, d, map[string]snapshot.Set{origin(i): answered(robots(i, size))})
 		}
 		if history, err := d.History("https://changes.example"); err != nil || len(history) > 0 {
@@ -164,7 +164,7 @@ func TestKeep(t *testing.T) {
 				sets[origin(o)] = answered(robots(n*i+o, 100))
 			}
 			save(t, d, sets)
-			time.Sleep(time.Hour)
+			time.Sleep(time.Hour) // fake clock
 		}
 		check := func(superseded int, when string) {
 			t.Helper()
@@ -181,19 +181,19 @@ func TestKeep(t *testing.T) {
 			}
 		}
 		other := map[string]snapshot.Set{"https://other.example": answered("other")}
-		time.Sleep(46 * time.Hour)
+		time.Sleep(46 * time.Hour) // fake clock
 		save(t, d, other)
 		check(n, "before Keep")
 		d.Close()
 		d = openFor(t, dir, limits)
 		check(n, "after a restart")
-		time.Sleep(4 * time.Hour)
+		time.Sleep(4 * time.Hour) // fake clock
 		save(t, d, other)
 		check(0, "after Keep")
 		d.Close()
 		d = openFor(t, dir, limits)
 		check(0, "after a restart")
-		time.Sleep(1000 * time.Hour)
+		time.Sleep(1000 * time.Hour) // fake clock
 		save(t, d, other)
 		for o := range n {
 			if !d.kept(robots(n+o, 100)) {
@@ -228,17 +228,17 @@ func TestFlapping(t *testing.T) {
 		good := answered("first")
 		save(t, d, map[string]snapshot.Set{o: good})
 		for i := range maxAnswers + 50 {
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) // fake clock
 			save(t, d, map[string]snapshot.Set{o: down(good, 500+i%2)})
 		}
 		for i := range maxAnswers {
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) // fake clock
 			save(t, d, map[string]snapshot.Set{o: answered(robots(i, 100))})
 		}
 		if !d.kept("first") {
 			t.Error("pushed out too early")
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // fake clock
 		save(t, d, map[string]snapshot.Set{o: answered("last"), "https://b.example": answered(robots(0, 100))})
 		for range 2 {
 			history, err := d.History(o)

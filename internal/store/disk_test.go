@@ -330,7 +330,7 @@ func TestSharedBodies(t *testing.T) {
 		step := func(what string, want bool) {
 			t.Helper()
 			for range 40 { // all older segments are moved or removed
-				time.Sleep(time.Hour)
+				time.Sleep(time.Hour) // fake clock
 				save(t, d, map[string]snapshot.Set{"https://changes.example": answered(robots(saved, 9000))})
 				saved++
 			}
@@ -347,7 +347,7 @@ func TestSharedBodies(t *testing.T) {
 		step("one record names it", true)
 		loaded(t, d, origin(49), sets[origin(49)])
 		save(t, d, map[string]snapshot.Set{origin(49): answered(robots(1, 2000))})
-		time.Sleep(23 * time.Hour)
+		time.Sleep(23 * time.Hour) // fake clock
 		if !d.kept(shared) {
 			t.Error("gone although an answer names it")
 		}

@@ -50,8 +50,8 @@ func (c *testClock) Reserve(r Reservation) (g Grant, err error) {
 		delay = c.delay
 	})
 	if delay > 0 {
-		time.Sleep(delay / 2) // fake clock
-		defer time.Sleep(delay - delay/2)
+		time.Sleep(delay / 2)             // fake clock
+		defer time.Sleep(delay - delay/2) // fake clock
 	}
 	c.set(func() {
 		if c.panics {

@@ -94,7 +94,9 @@ func heap() uint64 {
 func TestHostileIntervals(t *testing.T) {
 	const never = 1<<63 - 1
 	for _, interval := range []time.Duration{-1, -time.Hour, -never - 1, 1, time.Nanosecond * 999, 1e9 * time.Second, never} {
-		for _, settings := range []Config{usual, {CrawlDelay: Obey}, {CrawlDelay: Obey, MaxDelay: never, MaxWait: never, MaxQueue: 1 << 62, BackOff: never}, {CrawlDelay: Obey, MaxDelay: -1, MaxWait: -1, MaxQueue: -1, BackOff: -1}} {
+		for _, settings := range []Config{usual, {CrawlDelay: Obey},
+			{CrawlDelay: Obey, MaxDelay: never, MaxWait: never, MaxQueue: 1 << 62, BackOff: never},
+			{CrawlDelay: Obey, MaxDelay: -1, MaxWait: -1, MaxQueue: -1, BackOff: -1}} {
 			synctest.Test(t, func(t *testing.T) {
 				p := New(settings, nil)
 				ctx, leave := context.WithCancel(t.Context())

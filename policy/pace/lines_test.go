@@ -25,13 +25,16 @@ func TestPlaces(t *testing.T) {
 		want     string // how many wait, of each crawler or client
 		refused  string
 	}{
-		"one crawler":                        {[][]Request{many(12, to("a", time.Second))}, "a 10", "a 2"},
-		"a crawler after another":            {[][]Request{many(12, to("a", time.Second)), many(1, to("b", time.Second))}, "a 9, b 1", "a 3"},
-		"two that send many":                 {[][]Request{many(12, to("a", time.Second)), many(12, to("b", time.Second))}, "a 5, b 5", "a 7, b 7"},
-		"many crawlers":                      {[][]Request{many(12, to("a", time.Second)), many(1, to("b", 0)), many(1, to("c", 0)), many(1, to("d", 0)), many(1, to("e", 0)), many(1, to("f", 0)), many(1, to("g", 0)), many(1, to("h", 0)), many(1, to("i", 0)), many(1, to("j", 0))}, "a 1, b 1, c 1, d 1, e 1, f 1, g 1, h 1, i 1, j 1", "a 11"},
+		"one crawler":             {[][]Request{many(12, to("a", time.Second))}, "a 10", "a 2"},
+		"a crawler after another": {[][]Request{many(12, to("a", time.Second)), many(1, to("b", time.Second))}, "a 9, b 1", "a 3"},
+		"two that send many":      {[][]Request{many(12, to("a", time.Second)), many(12, to("b", time.Second))}, "a 5, b 5", "a 7, b 7"},
+		"many crawlers": {[][]Request{many(12, to("a", time.Second)), many(1, to("b", 0)), many(1, to("c", 0)), many(1, to("d", 0)),
+			many(1, to("e", 0)), many(1, to("f", 0)), many(1, to("g", 0)), many(1, to("h", 0)), many(1, to("i", 0)), many(1, to("j", 0))},
+			"a 1, b 1, c 1, d 1, e 1, f 1, g 1, h 1, i 1, j 1", "a 11"},
 		"a client after another":             {[][]Request{many(12, from("x", time.Second)), many(1, from("y", time.Second))}, "x 9, y 1", "x 3"},
 		"clients share what one crawler has": {[][]Request{many(12, from("x", time.Second)), many(12, to("a", time.Second)), many(2, from("y", time.Second))}, "a 5, x 3, y 2", "a 7, x 9"},
-		"many clients and a crawler":         {[][]Request{many(1, from("v", time.Second)), many(1, from("w", time.Second)), many(12, from("x", time.Second)), many(1, to("a", time.Second))}, "a 1, v 1, w 1, x 7", "x 5"},
+		"many clients and a crawler": {[][]Request{many(1, from("v", time.Second)), many(1, from("w", time.Second)),
+			many(12, from("x", time.Second)), many(1, to("a", time.Second))}, "a 1, v 1, w 1, x 7", "x 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -278,10 +278,11 @@ func TestUse(t *testing.T) {
 		settings Config
 		want     []string
 	}{
-		"shorter":              {1500 * time.Millisecond, usual, []string{"0s a0", "1.5s a1", "3s a2", "4.5s new"}},
-		"none":                 {0, usual, []string{"0s a0", "1s a1", "1s a2", "1s new"}},
-		"longer":               {6 * time.Second, usual, []string{"0s a0", "6s a1", "12s a2", "18s new"}},
-		"a shorter wait":       {2 * time.Second, Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Second, MaxQueue: 1}, []string{"0s a0", "1s new too late by 5s, interval, full false", "2s a1", "4s a2"}},
+		"shorter": {1500 * time.Millisecond, usual, []string{"0s a0", "1.5s a1", "3s a2", "4.5s new"}},
+		"none":    {0, usual, []string{"0s a0", "1s a1", "1s a2", "1s new"}},
+		"longer":  {6 * time.Second, usual, []string{"0s a0", "6s a1", "12s a2", "18s new"}},
+		"a shorter wait": {2 * time.Second, Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Second, MaxQueue: 1},
+			[]string{"0s a0", "1s new too late by 5s, interval, full false", "2s a1", "4s a2"}},
 		"a longer wait":        {15 * time.Second, Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 10}, []string{"0s a0", "15s a1", "30s a2", "45s new"}},
 		"longer than it waits": {15 * time.Second, usual, []string{"0s a0", "1s new too late by 44s, interval, full false", "15s a1", "20s a2 too late by 10s, interval, full false"}},
 	} {
@@ -329,7 +330,7 @@ func TestForgotten(t *testing.T) {
 		if s.remembered() != 1 {
 			t.Error("the origin is forgotten before its interval has passed")
 		}
-		time.Sleep(sweepInterval + 5*time.Second)
+		time.Sleep(sweepInterval + 5*time.Second) // fake clock
 		synctest.Wait()
 		if n := s.remembered(); n != 0 {
 			t.Errorf("%d origins are remembered for ever", n)
@@ -374,7 +375,7 @@ func TestManyLongIntervals(t *testing.T) {
 		if _, err := s.Wait(t.Context(), to("a", time.Second)); err == nil {
 			t.Error("a further origin is not refused within MaxDelay")
 		}
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) // fake clock
 		if _, err := s.Wait(t.Context(), to("a", time.Second)); err != nil {
 			t.Errorf("after MaxDelay: %v", err)
 		}

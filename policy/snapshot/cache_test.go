@@ -49,7 +49,7 @@ func TestTinyCache(t *testing.T) {
 			if got := len(web.Fetched()); got != want {
 				t.Errorf("round %d: %d fetches, want %d", round, got, want)
 			}
-			time.Sleep(time.Duration(round) * 200 * time.Millisecond) // before and after it is saved
+			time.Sleep(time.Duration(round) * 200 * time.Millisecond) // fake clock: before and after it is saved
 		}
 	})
 }
@@ -75,7 +75,7 @@ func TestNewest(t *testing.T) {
 					t.Fatalf("time %d: got %+v, want the newest", when, e)
 				}
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // fake clock
 		}
 		for i := range 100 {
 			if e := c.read(t.Context(), origin(i)); e == nil || e.file.Body() != "# 2" {
@@ -99,7 +99,7 @@ func TestStoreFails(t *testing.T) {
 			if got, want := verdict(e.Decide(t.Context(), r)), "deny rule fresh"; got != want {
 				t.Fatalf("got %q, want %q", got, want)
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // fake clock
 		}
 		e.Refresh(t.Context(), r)
 		synctest.Wait()
@@ -112,7 +112,7 @@ func TestStoreFails(t *testing.T) {
 		s.mu.Lock()
 		s.err = nil
 		s.mu.Unlock()
-		time.Sleep(6 * time.Second)
+		time.Sleep(6 * time.Second) // fake clock
 		if _, ok := s.Load(t.Context(), "https://example.com"); !ok {
 			t.Error("it is not saved although it can be")
 		}

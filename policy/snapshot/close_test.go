@@ -61,7 +61,7 @@ func TestCloseBetweenRequests(t *testing.T) {
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
 		r := asks(t, "https://example.com/", "Bot/1.0")
 		e.Decide(t.Context(), r)
-		time.Sleep(time.Second) // it is saved
+		time.Sleep(time.Second) // fake clock: it is saved
 		var wg sync.WaitGroup
 		begun := make(chan struct{})
 		var closing atomic.Bool

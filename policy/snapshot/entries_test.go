@@ -223,7 +223,7 @@ func TestForbiddenLists(t *testing.T) {
 			ask("https://example.com/page")
 			ask("https://b.example/page")
 			lists("at first", "")
-			time.Sleep(25 * time.Hour)
+			time.Sleep(25 * time.Hour) // fake clock
 			web.Serve(example, byMark(forbidden))
 			ask("https://example.com/page")
 			for i := range 2 * maxOutages { // neither these nor those without a copy push it out of the list
@@ -231,9 +231,9 @@ func TestForbiddenLists(t *testing.T) {
 				web.Serve(url+"robots.txt", raw([]string{forbidden, unavailable}[i%2]))
 				ask(url)
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // fake clock
 			lists("refused", fmt.Sprintf("https://example.com first newsbot 403 allowed=%v since 1s; ", setting == "allow"))
-			time.Sleep(25 * time.Hour)
+			time.Sleep(25 * time.Hour) // fake clock
 			web.Serve(example, byMark(denyAll))
 			ask("https://example.com/page")
 			lists("admitted", "")

@@ -52,7 +52,7 @@ func TestExhausted(t *testing.T) {
 					}
 				}
 				refused("first")
-				time.Sleep(time.Minute)
+				time.Sleep(time.Minute) // fake clock
 				if set, known := e.Known(t.Context(), Scope{Origin: "https://example.com"}); known {
 					t.Errorf("it is known that %+v", set.Last)
 				}
@@ -62,7 +62,7 @@ func TestExhausted(t *testing.T) {
 				serve(web, rules("User-agent: *\nDisallow: /\n"))
 				decided("without a wait", "deny rule fresh")
 
-				time.Sleep(25 * time.Hour) // what is known has to be fetched anew
+				time.Sleep(25 * time.Hour) // fake clock: what is known has to be fetched anew
 				serve(web, short)
 				refused("later")
 				if set, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); set.Last == nil || !set.Last.good() {

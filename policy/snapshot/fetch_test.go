@@ -149,7 +149,7 @@ func TestTimeout(t *testing.T) {
 			if hops++; hops == 4 {
 				return origintest.Failures["silent"](req)
 			}
-			time.Sleep(3 * time.Second)
+			time.Sleep(3 * time.Second) // fake clock
 			return raw("HTTP/1.1 302 Found\nLocation: /\n\n")(req)
 		})}
 		s, _, err := f.fetch(t.Context(), Scope{}, "https://example.com/robots.txt", "", &entry{})
@@ -260,7 +260,7 @@ func TestLargeBodies(t *testing.T) {
 				}
 				if req.URL.Host != "small.example" && left <= smallBody {
 					most.Store(max(most.Load(), large.Add(1)))
-					time.Sleep(time.Second)
+					time.Sleep(time.Second) // fake clock
 					large.Add(-1)
 				}
 				n := copy(p, strings.Repeat("#", min(left, 1000)))
@@ -279,7 +279,7 @@ func TestLargeBodies(t *testing.T) {
 			})
 		}
 		all.Go(func() {
-			time.Sleep(time.Second / 2) // by then the large ones wait for each other
+			time.Sleep(time.Second / 2) // fake clock: by then the large ones wait for each other
 			if _, _, err := f.fetch(t.Context(), Scope{}, "https://small.example/robots.txt", "", &entry{}); err != nil || large.Load() == 0 {
 				t.Errorf("a small one had to wait: %v", err)
 			}

@@ -102,7 +102,7 @@ func TestManyCrawlersAtOnce(t *testing.T) {
 				if fmt.Sprint(got) != fmt.Sprint(test.want) {
 					t.Errorf("got %v, want %v", got, test.want)
 				}
-				time.Sleep(time.Hour) // for fetches that no request waits for
+				time.Sleep(time.Hour) // fake clock: for fetches that no request waits for
 				if n := len(web.Fetched()); n != test.fetches || c.most.Load() > 4 {
 					t.Errorf("%d fetches, %d at once, want %d, 4 at most", n, c.most.Load(), test.fetches)
 				}
@@ -120,7 +120,7 @@ func TestManyCrawlersBack(t *testing.T) {
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
 		defer e.Close()
 		atOnce(t, e, 40)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // fake clock
 		web.Fetched()
 		web.Serve(example, slow(time.Second, rules("User-agent: *\nDisallow: /\n")))
 		longest, got := atOnce(t, e, 40)
@@ -133,7 +133,7 @@ func TestManyCrawlersBack(t *testing.T) {
 		for i := range 40 {
 			wg.Go(func() { e.Decide(t.Context(), asks(t, "https://b.example/", bot(i))) })
 		}
-		time.Sleep(1500 * time.Millisecond) // four are under way
+		time.Sleep(1500 * time.Millisecond) // fake clock: four are under way
 		web.Serve("https://b.example/robots.txt", slow(time.Second, rules("")))
 		wg.Wait()
 		if n := len(web.Fetched()); n > 1+2*maxConcurrentFetches {
@@ -168,7 +168,7 @@ func TestRotatingNames(t *testing.T) {
 			if got := honest(); got != want {
 				t.Fatalf("after %d names: got %q, want %q", i, got, want)
 			}
-			time.Sleep(4 * time.Millisecond) // all within the first backoff
+			time.Sleep(4 * time.Millisecond) // fake clock: all within the first backoff
 		}
 		if n := len(web.Fetched()); n != 16 { // 15 have got slots, the others share one
 			t.Errorf("%d fetches, want 16", n)
@@ -176,7 +176,7 @@ func TestRotatingNames(t *testing.T) {
 		// Free slots go to other names, which fetch: some at a time.
 		for i := range 3600 {
 			e.Decide(t.Context(), asks(t, "https://example.com/", bot(i)))
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // fake clock
 		}
 		if n := len(web.Fetched()); n > 240 {
 			t.Errorf("%d fetches in an hour", n)
@@ -201,7 +201,7 @@ func TestSeventeenNames(t *testing.T) {
 		turns := func() {
 			for i := range 3600 {
 				e.Decide(t.Context(), asks(t, "https://example.com/", bot(i%17)))
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) // fake clock
 			}
 		}
 		turns()
@@ -238,7 +238,7 @@ func TestSlotIsKept(t *testing.T) {
 		for i := range 20 {
 			ask(bot(i))
 		}
-		time.Sleep(30 * time.Second) // all backoffs have ended
+		time.Sleep(30 * time.Second) // fake clock: all backoffs have ended
 		for i := 20; i < 40; i++ {
 			ask(bot(i))
 		}
@@ -247,7 +247,7 @@ func TestSlotIsKept(t *testing.T) {
 			t.Error("a new crawler has taken the slot of another")
 		}
 		web.Fetched()
-		time.Sleep(290 * time.Second) // the honest crawler's slot is still kept
+		time.Sleep(290 * time.Second) // fake clock: the honest crawler's slot is still kept
 		e.Close()
 		e = engineFor(t, defaults(), web, s, io.Discard) // the store has the slots
 		for i := 40; i < 80; i++ {
@@ -282,19 +282,19 @@ func TestNoSlotRecovers(t *testing.T) {
 			e.Decide(t.Context(), asks(t, "https://example.com/", bot(i)))
 		}
 		check("deny unreachable unreachable", 5*time.Second)
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) // fake clock
 		check("deny unreachable unreachable", 10*time.Second)
 		if got, want := len(web.Fetched()), 18; got != want {
 			t.Errorf("%d fetches, want %d", got, want)
 		}
 		web.Serve(example, rules("User-agent: *\nDisallow: /private/\n"))
 		check("deny unreachable unreachable", 10*time.Second)
-		time.Sleep(10 * time.Second)
+		time.Sleep(10 * time.Second) // fake clock
 		check("allow no-match fresh", 0)
 		if set, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(set.Bound) != 16 {
 			t.Errorf("%d answers are kept, want 16", len(set.Bound))
 		}
-		time.Sleep(24 * time.Hour)
+		time.Sleep(24 * time.Hour) // fake clock
 		web.Serve(example, raw(forbidden))
 		for i := range 40 {
 			e.Decide(t.Context(), asks(t, "https://example.com/", bot(i)))
@@ -325,7 +325,7 @@ func TestReservedSlot(t *testing.T) {
 			}
 		}
 		check("deny unreachable unreachable") // its own answer: a 503
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute)               // fake clock
 		web.Serve(example, byCrawler(raw(forbidden), map[string]string{"NewsBot": "HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /x\n"}))
 		check("allow no-match fresh")
 	})
@@ -355,7 +355,7 @@ func TestManyRenew(t *testing.T) {
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
 		defer e.Close()
 		e.Decide(t.Context(), asks(t, "https://example.com/", "Bot/1.0"))
-		time.Sleep(23 * time.Hour)
+		time.Sleep(23 * time.Hour) // fake clock
 		web.Fetched()
 		web.Serve(example, slow(time.Second, raw(unavailable)))
 		for i := range 500 {
@@ -363,7 +363,7 @@ func TestManyRenew(t *testing.T) {
 			if got, want := verdict(d, err), "deny rule fresh"; got != want {
 				t.Fatalf("got %q, want %q", got, want)
 			}
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond) // fake clock
 		}
 		if n := len(web.Fetched()); n > 16+5 {
 			t.Errorf("%d fetches in a minute", n)
@@ -384,7 +384,7 @@ func TestRenewBesideMany(t *testing.T) {
 		news := asks(t, "https://example.com/", "NewsBot/1.0")
 		news.Crawler = known
 		e.Decide(t.Context(), news)
-		time.Sleep(23 * time.Hour)
+		time.Sleep(23 * time.Hour) // fake clock
 		web.Serve(example, byCrawler(raw("HTTP/1.1 429 Too Many Requests\nRetry-After: 86400\n\n"), map[string]string{"NewsBot": robots}))
 		for i := range 40 {
 			e.Decide(t.Context(), asks(t, "https://example.com/", bot(i)))
@@ -447,7 +447,7 @@ func TestCloseManyCrawlers(t *testing.T) {
 					}
 				})
 			}
-			time.Sleep(after)
+			time.Sleep(after) // fake clock
 			begun := time.Now()
 			e.Close()
 			wg.Wait()
@@ -477,7 +477,7 @@ func TestScopeFetchesEnd(t *testing.T) {
 			t.Errorf("%d origins have traffic, want 1", n)
 		}
 		atOnce(t, e, 100)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // fake clock
 		web.Serve("https://b.example/robots.txt", origintest.Failures["nohost"])
 		e.Decide(t.Context(), asks(t, "https://b.example/", "Bot/1.0"))
 		synctest.Wait() // the fetch has answered before it ends

@@ -158,7 +158,7 @@ func TestCacheBound(t *testing.T) {
 					if grown > 128<<20 {
 						t.Errorf("after half %d the heap has grown by %d MiB", half+1, grown>>20)
 					}
-					time.Sleep(time.Second) // of a fake clock
+					time.Sleep(time.Second) // fake clock
 				}
 				if grown < 50<<20 { // the costs that fill it are estimates
 					t.Errorf("the heap has grown by %d MiB only: that has not filled the cache", grown>>20)

@@ -69,7 +69,7 @@ func TestOutages(t *testing.T) {
 		check("first", `blocks.example [bot other] fresh: 429 "the origin answered 429", 1 in 0s, next in 1m0s`,
 			`busy.example [bot] unreachable: 503 "the origin answered 503", 1 in 0s, next in 5s`,
 			`down.example [] unreachable: 0 "connection refused", 1 in 0s, next in 5s`)
-		time.Sleep(10 * time.Second)
+		time.Sleep(10 * time.Second) // fake clock
 		ask("down", "Bot/1.0")
 		check("again", `down.example [] unreachable: 0 "connection refused", 2 in 10s, next in 10s`,
 			`blocks.example [other] fresh: 429 "the origin answered 429", 1 in 10s, next in 50s`,
@@ -78,7 +78,7 @@ func TestOutages(t *testing.T) {
 		web.Serve("http://was-up.example/robots.txt", refuses)
 		web.Serve("http://down.example/robots.txt", rules(""))
 		web.Serve("http://busy.example/robots.txt", rules(""))
-		time.Sleep(26 * time.Hour)
+		time.Sleep(26 * time.Hour) // fake clock
 		ask("was-up down busy", "Bot/1.0")
 		check("the other way round", `was-up.example [] stale: 0 "connection refused", 1 in 0s, next in 5s`)
 
@@ -89,7 +89,7 @@ func TestOutages(t *testing.T) {
 		check("restarted")
 		ask("was-up", "Bot/1.0")
 		check("and asked", `was-up.example [] stale: 0 "connection refused", 1 in 0s, next in 5s`)
-		time.Sleep(30 * 24 * time.Hour)
+		time.Sleep(30 * 24 * time.Hour) // fake clock
 		check("too old", `was-up.example [] allow all: 0 "connection refused", 1 in 720h0m0s, next in -719h59m55s`)
 	})
 }
@@ -124,7 +124,7 @@ func TestCached(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // fake clock
 		if got := e.Cached(); got.Entries != 3 || got.Bytes < 13_000 || got.Bytes > 200_000 {
 			t.Errorf("got %+v", got)
 		}

@@ -125,7 +125,7 @@ func TestCancelledRequests(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		e.Decide(ctx, asks(t, "https://b.example/", "Bot/1.0"))
-		time.Sleep(6 * time.Second)
+		time.Sleep(6 * time.Second) // fake clock
 		if _, ok := e.Known(t.Context(), Scope{Origin: "https://b.example"}); !ok {
 			t.Error("the answer is lost")
 		}
@@ -142,7 +142,7 @@ func TestRenewal(t *testing.T) {
 		defer e.Close()
 		r := asks(t, "https://example.com/", "Bot/1.0")
 		e.Decide(t.Context(), r)
-		time.Sleep(23 * time.Hour)
+		time.Sleep(23 * time.Hour) // fake clock
 		before := time.Now()
 		var wg sync.WaitGroup
 		for range 1000 {
@@ -156,7 +156,7 @@ func TestRenewal(t *testing.T) {
 		if took := time.Since(before); took != 0 {
 			t.Errorf("requests waited %v for a renewal", took)
 		}
-		time.Sleep(6 * time.Second)
+		time.Sleep(6 * time.Second) // fake clock
 		if d, _ := e.Decide(t.Context(), r); d.Robots.Age > 5*time.Second {
 			t.Errorf("age %v after the renewal", d.Robots.Age)
 		}
@@ -177,7 +177,7 @@ func TestRefresh(t *testing.T) {
 		r := asks(t, "https://example.com/", "Bot/1.0")
 		var wg sync.WaitGroup
 		wg.Go(func() { e.Decide(t.Context(), r) })
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // fake clock
 		for range 10 {
 			wg.Go(func() {
 				asked := time.Now()
@@ -204,7 +204,7 @@ func TestRefresh(t *testing.T) {
 			t.Errorf("got %v, want deadline exceeded", err)
 		}
 		web.Serve(example, origintest.Fails(fmt.Errorf("dial: %w", ErrProhibited)))
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // fake clock
 		if _, err := e.Refresh(t.Context(), r); !errors.Is(err, ErrProhibited) {
 			t.Errorf("got %v, want ErrProhibited", err)
 		}
@@ -215,7 +215,7 @@ func TestRefresh(t *testing.T) {
 func TestPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
-		web.Serve(example, func(*http.Request) (*http.Response, error) { time.Sleep(time.Second); panic("oops") })
+		web.Serve(example, func(*http.Request) (*http.Response, error) { time.Sleep(time.Second); panic("oops") }) // fake clock
 		var log bytes.Buffer
 		e := engineFor(t, defaults(), web, newDurable(), &log)
 		defer e.Close()

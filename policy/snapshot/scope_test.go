@@ -130,13 +130,13 @@ func TestScopesStale(t *testing.T) {
 		s := newSite(t, map[string]string{"Evil": allowAll})
 		defer func() { s.engine.Close() }()
 		s.check("up", "Evil", allowed)
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) // fake clock
 		s.answers(map[string]string{"Evil": "", "NewsBot": ""})
 		s.check("no copy", "NewsBot", "deny unreachable unreachable", "Evil", "allow rule stale", "NewsBot", "deny unreachable unreachable")
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // fake clock
 		s.answers(map[string]string{"Evil": "", "NewsBot": denyAll})
 		s.check("up for one", "Evil", "allow rule stale", "NewsBot", denied)
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) // fake clock
 		s.answers(map[string]string{"Evil": "", "NewsBot": "", "ShopBot": ""})
 		for _, when := range []string{"down", "after a restart"} {
 			s.check(when, "Evil", "allow rule stale", "NewsBot", "deny rule stale", "ShopBot", "deny rule stale")
@@ -156,7 +156,7 @@ func TestScopesShare(t *testing.T) {
 		s.check("one after the other", "Evil", allowed, "Bot", allowed)
 		s.fetches("other clients", 1)
 
-		time.Sleep(48 * time.Hour)
+		time.Sleep(48 * time.Hour) // fake clock
 		var wg sync.WaitGroup
 		for i := range 1000 {
 			wg.Go(func() {
@@ -205,7 +205,7 @@ func TestScopesRefresh(t *testing.T) {
 			defer func() { s.engine.Close() }()
 			s.check("before", "NewsBot", denied, "Evil", allowed)
 			s.answers(map[string]string{"Evil": denyAll, "NewsBot": allowAll, "ShopBot": allowAll})
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) // fake clock
 			s.check("before", "NewsBot", denied, "Evil", allowed)
 			if _, err := s.engine.Refresh(t.Context(), s.request(by)); err != nil {
 				t.Fatal(err)
@@ -215,7 +215,7 @@ func TestScopesRefresh(t *testing.T) {
 			s.fetches("refreshed by "+by, 4)
 			// If the new copy can't be fetched the old one is used.
 			s.answers(map[string]string{"Evil": denyAll, "NewsBot": "", "ShopBot": ""})
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) // fake clock
 			if _, err := s.engine.Refresh(t.Context(), s.request("Evil")); err != nil {
 				t.Fatal(err)
 			}

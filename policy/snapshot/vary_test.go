@@ -94,7 +94,7 @@ func TestVary(t *testing.T) {
 					s.check("after a restart", "Honest", test.honestWant)
 					s.fetches("after a restart", 0)
 					s.check("after a restart", pairs...)
-					time.Sleep(25 * time.Hour)
+					time.Sleep(25 * time.Hour) // fake clock
 					s.answers(map[string]string{"Evil": "", "Honest": "", "New": ""})
 					s.check("down", "Honest", strings.Replace(test.honestWant, "fresh", "stale", 1), "New", "deny unreachable unreachable")
 				})
@@ -111,18 +111,18 @@ func TestVaryAppears(t *testing.T) {
 		defer func() { s.engine.Close() }()
 		s.check("shared", "Evil", allowed, "Honest", allowed, "Late", allowed)
 		s.fetches("shared", 1)
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) // fake clock
 		s.answers(map[string]string{"Evil": variedAllow, "Honest": variedDeny, "Late": ""})
 		s.check("it varies", "Evil", allowed, "Honest", denied, "Late", "deny unreachable unreachable")
 		s.restart()
 		s.check("restarted", "Late", "deny unreachable unreachable", "Evil", allowed, "Honest", denied)
 		s.fetches("it varies", 3)
 
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) // fake clock
 		s.answers(map[string]string{"Evil": allowAll})
 		s.check("no more", "Evil", allowed, "Honest", allowed, "Late", allowed)
 		s.fetches("no more", 1)
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) // fake clock
 		s.answers(map[string]string{"Evil": "", "Honest": ""})
 		s.check("down", "Evil", "allow rule stale", "Honest", "allow rule stale", "Late", "allow rule stale")
 	})
@@ -134,7 +134,7 @@ func TestVaryOnFailure(t *testing.T) {
 		s := newSite(t, map[string]string{"Honest": denyAll})
 		defer func() { s.engine.Close() }()
 		s.check("up", "Honest", denied)
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) // fake clock
 		s.answers(map[string]string{"Honest": varying(unavailable), "Late": varying(unavailable)})
 		s.check("failing", "Honest", "deny rule stale", "Late", "deny rule stale")
 	})
@@ -170,21 +170,21 @@ func TestVaryConfirms(t *testing.T) {
 		}
 		s.check("for all", "Evil", allowed, "Honest", allowed)
 		expect("for all", "Evil ")
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) // fake clock
 		s.check("confirmed", "Honest", allowed)
 		expect("confirmed", `Honest "day"`)
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) // fake clock
 		vary, bodies["Honest"] = true, "Disallow: /"
 		s.check("it varies", "Honest", denied, "Evil", allowed)
 		expect("it varies", `Honest "day"`, "Honest ", "Evil ")
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) // fake clock
 		s.restart()
 		s.check("own copies", "Evil", allowed, "Honest", denied)
 		expect("own copies", `Evil "day"`, `Honest "day"`)
 		s.check("own copies", "Evil", allowed, "Honest", denied)
 		expect("nothing new")
-		time.Sleep(25 * time.Hour)
-		vary = false // the 304 lacks the Vary
+		time.Sleep(25 * time.Hour) // fake clock
+		vary = false               // the 304 lacks the Vary
 		s.check("own copies", "Evil", allowed, "Honest", denied, "Evil", allowed)
 		expect("own copies", `Evil "day"`, `Honest "day"`)
 	})
@@ -230,9 +230,9 @@ func TestVaryManyTokens(t *testing.T) {
 		for day := range 30 {
 			for i := range 40 {
 				s.engine.Decide(t.Context(), asks(t, "https://example.com/page", bot(100*day+i)))
-				time.Sleep(time.Minute)
+				time.Sleep(time.Minute) // fake clock
 			}
-			time.Sleep(25 * time.Hour)
+			time.Sleep(25 * time.Hour) // fake clock
 		}
 		s.check("configured crawlers", "NewsBot", denied)
 		set, _ := s.engine.Known(t.Context(), Scope{Origin: "https://example.com"})
@@ -277,7 +277,7 @@ func TestVaryMemory(t *testing.T) {
 					t.Errorf("origin %d, token %d: got %q, want %q", i, token, got, want)
 				}
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // fake clock
 			if size := e.Cached(); size.Bytes > size.Bound || size.Bytes < 1<<18 {
 				t.Errorf("%d bytes in memory, %d are allowed", size.Bytes, size.Bound)
 			}
@@ -326,7 +326,7 @@ func TestVaryRenews(t *testing.T) {
 		s := newSite(t, map[string]string{"Evil": variedAllow, "Honest": variedDeny})
 		defer func() { s.engine.Close() }()
 		s.check("before", "Evil", allowed, "Honest", denied)
-		time.Sleep(23 * time.Hour)
+		time.Sleep(23 * time.Hour) // fake clock
 		s.answers(map[string]string{"Evil": variedDeny, "Honest": variedAllow})
 		s.web.Fetched()
 		for range 2 {
@@ -338,7 +338,7 @@ func TestVaryRenews(t *testing.T) {
 			if took := time.Since(begun); took != 0 {
 				t.Errorf("requests waited %v", took)
 			}
-			time.Sleep(2 * time.Second)
+			time.Sleep(2 * time.Second) // fake clock
 		}
 		s.fetches("renewed", 2)
 		s.check("renewed", "Evil", denied, "Honest", allowed)
@@ -351,7 +351,7 @@ func TestVaryOutages(t *testing.T) {
 		s := newSite(t, map[string]string{"Honest": variedDeny})
 		defer func() { s.engine.Close() }()
 		s.check("up", "Honest", denied)
-		time.Sleep(25 * time.Hour)
+		time.Sleep(25 * time.Hour) // fake clock
 		s.answers(map[string]string{"Honest": varying(unavailable), "NewsBot": varying(unavailable)})
 		s.check("failing", "Honest", "deny rule stale", "NewsBot", "deny unreachable unreachable")
 		var got []string
@@ -371,7 +371,7 @@ func TestVaryRefresh(t *testing.T) {
 		defer func() { s.engine.Close() }()
 		s.check("before", "Evil", allowed, "Honest", denied, "NewsBot", denied)
 		s.answers(map[string]string{"Evil": variedDeny, "Honest": variedAllow, "NewsBot": variedAllow})
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // fake clock
 		st, err := s.engine.Refresh(t.Context(), s.request("Evil"))
 		if err != nil || st.State != Fresh || st.File == nil || !strings.Contains(st.File.Body(), "Disallow") {
 			t.Errorf("got %+v, %v", st, err)

@@ -25,7 +25,7 @@ type savedLog struct {
 func (l *savedLog) Save(ctx context.Context, sets map[string]Set) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	time.Sleep(l.takes)
+	time.Sleep(l.takes) // fake clock
 	if l.err != nil {
 		return l.err
 	}
@@ -87,7 +87,7 @@ func TestWriteBehind(t *testing.T) {
 			want = append(want, Digest(text))
 		}
 		add("0")
-		time.Sleep(10 * time.Millisecond) // it is saved at once; the next ones wait
+		time.Sleep(10 * time.Millisecond) // fake clock: it is saved at once; the next ones wait
 		for i := range 5 {
 			add(fmt.Sprint(i + 1))
 		}
@@ -98,7 +98,7 @@ func TestWriteBehind(t *testing.T) {
 		if n := w.check(t); n != 5 {
 			t.Errorf("%d wait after an entry that adds an answer, want 5", n)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // fake clock
 		if !slices.Equal(store.all(), want) {
 			t.Errorf("saved %v, want %v", store.all(), want)
 		}
@@ -109,10 +109,10 @@ func TestWriteBehind(t *testing.T) {
 		store.fail(errors.New("no space left on device"))
 		for i := range 5 {
 			add(fmt.Sprint("full ", i))
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // fake clock
 		}
 		store.fail(nil)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // fake clock
 		if !slices.Equal(store.all(), want) {
 			t.Errorf("after a failure: saved %v, want %v", store.all(), want)
 		}
@@ -150,7 +150,7 @@ func TestWriteBehindBound(t *testing.T) {
 			}
 		}
 		store.fail(nil)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // fake clock
 		if n := w.check(t); n != 0 {
 			t.Errorf("%d wait after the save", n)
 		}
@@ -172,7 +172,7 @@ func TestWriteBehindSaved(t *testing.T) {
 				}
 			}
 			w.add(example, newEntry("", fetched(200, "x"), 0), saved)
-			time.Sleep(time.Minute)
+			time.Sleep(time.Minute) // fake clock
 			synctest.Wait()
 			if calls != 1 {
 				t.Errorf("store fails with %v: %d calls, want 1", err, calls)
@@ -198,9 +198,9 @@ func TestSettle(t *testing.T) {
 		}
 		// In the middle of a slow save.
 		store.slow(50 * time.Millisecond)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // fake clock
 		add("slow")
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // fake clock
 		before := time.Now()
 		w.settle(t.Context())
 		if took := time.Since(before); took != 40*time.Millisecond {
@@ -209,7 +209,7 @@ func TestSettle(t *testing.T) {
 		store.slow(0)
 		store.fail(errors.New("full"))
 		add("d")
-		time.Sleep(2 * saveInterval)
+		time.Sleep(2 * saveInterval) // fake clock
 		before = time.Now()
 		w.settle(t.Context())
 		if took := time.Since(before); took > 0 {

@@ -163,7 +163,7 @@ func TestSize(t *testing.T) {
 		r := newCache(t, 1<<20)
 		defer r.Close()
 		r.Put("http://a.example/", nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // fake clock
 		if got := r.Size(); got.Entries != 1 || got.Bytes < 250 || got.Bytes > 1000 || got.Bound != 1<<20 {
 			t.Errorf("tags: got %+v", got)
 		}

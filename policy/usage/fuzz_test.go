@@ -45,7 +45,8 @@ func fuzzRobots(f *testing.F, key string) {
 				t.Errorf("%q states %+v, but only lines %v have the key", robots, l, keyed)
 			}
 		}
-		for _, more := range []string{"\nSitemap: https://site.test/x", "\nContent-Usages: search=n, train-ai=n", "\nDisallow:", "\nDisallow:\n\nUser-agent: OtherBot\nContent-Usage: train-ai=n\nContent-Signal: ai-train=no\nLicense: https://other.test/\nDisallow: /"} {
+		for _, more := range []string{"\nSitemap: https://site.test/x", "\nContent-Usages: search=n, train-ai=n", "\nDisallow:",
+			"\nDisallow:\n\nUser-agent: OtherBot\nContent-Usage: train-ai=n\nContent-Signal: ai-train=no\nLicense: https://other.test/\nDisallow: /"} {
 			if bytes.IndexByte(robots, 0) >= 0 {
 				break // more may be the rest of a character in UTF-16
 			}

@@ -29,8 +29,9 @@ func TestHeadOf(t *testing.T) {
 			want:  Head{Metas: []htmlmeta.Meta{{Name: "tdm-reservation", Content: "1"}, {Name: "tdm-reservation", Content: "0"}}},
 		},
 		"licences": {
-			links: []htmlmeta.Link{rsl, rsl, {Rel: "Alternate LICENSE", Type: "Application/RSL+xml; x", Href: "https://a.example/2"}, {Rel: "licensed", Type: rsl.Type, Href: "x"}, {Rel: "license", Type: rsl.Type, Href: strings.Repeat("x", 2049)}},
-			want:  Head{Links: []htmlmeta.Link{rsl, {Rel: "license", Type: rsl.Type, Href: "https://a.example/2"}}},
+			links: []htmlmeta.Link{rsl, rsl, {Rel: "Alternate LICENSE", Type: "Application/RSL+xml; x", Href: "https://a.example/2"},
+				{Rel: "licensed", Type: rsl.Type, Href: "x"}, {Rel: "license", Type: rsl.Type, Href: strings.Repeat("x", 2049)}},
+			want: Head{Links: []htmlmeta.Link{rsl, {Rel: "license", Type: rsl.Type, Href: "https://a.example/2"}}},
 		},
 		"too many":                     {metas: many, links: links, want: Head{Metas: many[:16], Links: links[:16]}},
 		"a reservation after too many": {metas: late, want: Head{Metas: append(many[:16:16], late[100])}},

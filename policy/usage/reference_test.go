@@ -182,7 +182,8 @@ func (a asker) pattern() string {
 
 func (a asker) robots() (lines []robotsLine) {
 	for range a.IntN(14) {
-		l := robotsLine{name: pick(a, "user-agent", "user-agent", "allow", "disallow", "content-usage", "content-usage", "content-usage", "content-signal", "content-signal", "license", "sitemap", "crawl-delay")}
+		l := robotsLine{name: pick(a, "user-agent", "user-agent", "allow", "disallow", "content-usage", "content-usage", "content-usage",
+			"content-signal", "content-signal", "license", "sitemap", "crawl-delay")}
 		switch l.name {
 		case "user-agent":
 			l.text = pick(a, "*", "ExampleBot", "OtherBot", "examplebot", "*")
@@ -494,7 +495,8 @@ func (a asker) input(t *testing.T, q question) *usage.Input {
 	for _, l := range q.links {
 		in.Header.Add("Link", fmt.Sprintf("<%s>; rel=%s; type=\"application/%s\"", l.url, pick(a, "license", `"LICENSE next"`), pick(a, "rsl+xml", "RSL+XML;v=1")))
 		if a.IntN(3) == 0 {
-			in.Header.Add("Link", pick(a, "<https://other.test/cc>; rel=license", `<https://other.test/x>; rel=next; type="application/rsl+xml"`, `<https://other.test/x>; rel=license; type="application/rsl+xml"; anchor="/x"`))
+			in.Header.Add("Link", pick(a, "<https://other.test/cc>; rel=license", `<https://other.test/x>; rel=next; type="application/rsl+xml"`,
+				`<https://other.test/x>; rel=license; type="application/rsl+xml"; anchor="/x"`))
 		}
 	}
 	var head strings.Builder

@@ -139,7 +139,8 @@ func testArchives(t *testing.T, built map[string][]byte) {
 			output(t, "tar", "-xzf", filepath.Join(dir, name), "-C", folder)
 		}
 		folder = filepath.Join(folder, strings.TrimSuffix(strings.TrimSuffix(name, ".zip"), ".tar.gz"))
-		for _, file := range []string{"LICENSE", "LICENSES-OF-MODULES.txt", "README.md", "config.yaml", "robotsgate.1", "completion/_robotsgate", "docs/deploy.md", "deploy/helm/templates/gate.yaml", "deploy/helm/files/alerts.yaml"} {
+		for _, file := range []string{"LICENSE", "LICENSES-OF-MODULES.txt", "README.md", "config.yaml", "robotsgate.1", "completion/_robotsgate",
+			"docs/deploy.md", "deploy/helm/templates/gate.yaml", "deploy/helm/files/alerts.yaml"} {
 			if info, err := os.Stat(filepath.Join(folder, file)); err != nil || info.Size() == 0 {
 				t.Errorf("%s: %s: %v", name, file, err)
 			}

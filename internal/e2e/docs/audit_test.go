@@ -18,7 +18,8 @@ import (
 func TestReadmeAudit(t *testing.T) {
 	dir := t.TempDir()
 	gatetest.Write(t, filepath.Join(dir, "audit.jsonl"), fmt.Sprintf(
-		`{"time":%q,"id":"A","crawler":"news","method":"GET","origin":"https://www.example.com","path":"/private/x","decision":"deny","reason":"rule","rule":"Disallow: /private/","line":2,"group":"*","status":403,"bytes":1,"duration":0}`+"\n",
+		`{"time":%q,"id":"A","crawler":"news","method":"GET","origin":"https://www.example.com","path":"/private/x",`+
+			`"decision":"deny","reason":"rule","rule":"Disallow: /private/","line":2,"group":"*","status":403,"bytes":1,"duration":0}`+"\n",
 		time.Now().UTC().Format(time.RFC3339)))
 	_, block, _ := strings.Cut(section(t, "docs/audit.md", "Questions"), "```sh\n")
 	block, _, ok := strings.Cut(block, "```")

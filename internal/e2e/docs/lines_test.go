@@ -120,7 +120,8 @@ func TestReadmeShell(t *testing.T) {
 		{"bash", `eval "$(robotsgate env)"`, `sh, bash`, refused, "403\n"},
 		{"fish", `eval "$(robotsgate env)"`, `fish`, refused, "403\n"},
 		{"sh", "robotsgate run -- scrapy", ``, "", "1 denied"},
-		{"sh", "curl -o ca.pem http://127.0.0.1:9309/ca.pem\ncurl -o bundle.pem ", ``, "curl -s -x $PROXY --cacert ca.pem https://shop.example/offers.html && head -1 bundle.pem", "\n# robotsgate: the system's certificate"},
+		{"sh", "curl -o ca.pem http://127.0.0.1:9309/ca.pem\ncurl -o bundle.pem ", ``,
+			"curl -s -x $PROXY --cacert ca.pem https://shop.example/offers.html && head -1 bundle.pem", "\n# robotsgate: the system's certificate"},
 		{"sh", "gate=http://gate.internal:9309", ``, refused, "goes through the gate and trusts its CA\n403\n"},
 		{"sh", "echo 'data_dir: trust'", `^(echo|robotsgate) `, "cmp ca.pem trust/ca.pem && cat wgetrc", "ca_certificate = /trust/bundle.pem\n"},
 	} {

@@ -110,7 +110,7 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	w.fetches[r.URL.String()+" "+r.UserAgent()]++
 	w.mu.Unlock()
-	time.Sleep(time.Second) // of a fake clock
+	time.Sleep(time.Second) // fake clock
 	status := http.StatusOK
 	if w.status != nil {
 		status = w.status(r.UserAgent())
@@ -160,7 +160,7 @@ func TestSharedSnapshot(t *testing.T) {
 		if d := decide(t, a, "https://example.com/private/x", "Bot/1.0"); d.Allow || d.Robots.From != snapshot.Fetched {
 			t.Errorf("the first engine: got %+v", d)
 		}
-		time.Sleep(time.Second) // it is saved
+		time.Sleep(time.Second) // fake clock: it is saved
 		d := decide(t, b, "https://example.com/private/x", "Bot/1.0")
 		if d.Allow || d.Reason != policy.ByRule || d.Robots.State != snapshot.Fresh || d.Robots.From != snapshot.InStore {
 			t.Errorf("the second engine: got %+v, %+v", d, d.Robots)

@@ -127,7 +127,8 @@ func damageLine(rng *rand.Rand, line string) string {
 	case 6:
 		return line[:at]
 	case 7:
-		return []string{"User-agent: a", "User-agent: b/2", "Crawl-delay: 3", "crawldelay 4", "Allow:", "Disallow:", "", "#", "hello world", "Content-Usage train-ai=n", "License https://a.example/l"}[rng.IntN(11)]
+		return []string{"User-agent: a", "User-agent: b/2", "Crawl-delay: 3", "crawldelay 4", "Allow:", "Disallow:", "", "#", "hello world",
+			"Content-Usage train-ai=n", "License https://a.example/l"}[rng.IntN(11)]
 	}
 	return line
 }

@@ -81,7 +81,8 @@ func TestLintClean(t *testing.T) {
 		"own rules":       "User-agent: *\nDisallow: /search\n\nUser-agent: ExampleBot\nAllow: /search\nDisallow: /x\n",
 		"encoded":         "User-agent: *\nDisallow: /%C3%A4%2F%24%2A?a=b&c=[d]\n",
 		"narrower before": "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /*.css$\n",
-		"usage": "License: https://example.com/all.xml\nUser-agent: ExampleBot\nContent-Usage: train-ai=n;x, search=y, extra=n\nContent-usage: /a/ ai-use=n\nLicense: https://example.com/l.xml\nDisallow: /x\n\n" +
+		"usage": "License: https://example.com/all.xml\nUser-agent: ExampleBot\nContent-Usage: train-ai=n;x, search=y, extra=n\n" +
+			"Content-usage: /a/ ai-use=n\nLicense: https://example.com/l.xml\nDisallow: /x\n\n" +
 			"User-agent: *\nContent-Usage: /open/\nContent-Signal: /a Search=YES, ai-train=no, use=reference\nDisallow: /x\nLicense: http://example.com\n",
 		"usage only": "User-agent: *\nContent-Usage: train-ai=n\n",
 		"spaces":     "  User-agent : *\t# all\n\tDisallow\t:\t/a\t\n",

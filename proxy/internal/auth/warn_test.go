@@ -19,7 +19,7 @@ func TestFailedLoginsOnceAMinute(t *testing.T) {
 		for i := range 1000 {
 			f.Report(log, "failed", netip.MustParseAddr("192.0.2.1"), "number", i)
 		}
-		time.Sleep(time.Minute) // of the fake clock
+		time.Sleep(time.Minute) // fake clock
 		f.Report(log, "failed", netip.MustParseAddr("192.0.2.2"))
 		lines := strings.Split(said.String(), "\n")
 		if len(lines) != 3 || !strings.HasSuffix(lines[0], "client=192.0.2.1 number=0 others_since_last=0") || !strings.HasSuffix(lines[1], "client=192.0.2.2 others_since_last=999") {

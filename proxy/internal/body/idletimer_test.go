@@ -13,7 +13,7 @@ func TestIdleTimer(t *testing.T) {
 		timer := new(IdleTimer)
 		timer.Init(time.Minute, func() { after = time.Since(start) })
 		wait := func(d time.Duration) {
-			time.Sleep(d)
+			time.Sleep(d) // fake clock
 			synctest.Wait()
 		}
 		wait(time.Hour) // it has not been started

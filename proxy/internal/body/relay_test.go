@@ -21,7 +21,7 @@ func TestRelayIdle(t *testing.T) {
 		go io.Copy(io.Discard, client)
 		for range 10 { // the client is silent for five minutes
 			origin.Write([]byte("still here"))
-			time.Sleep(30 * time.Second)
+			time.Sleep(30 * time.Second) // fake clock
 		}
 		if down := <-done; down != 100 {
 			t.Errorf("%d bytes were carried, want 100", down)
@@ -68,7 +68,7 @@ func TestRelaySlow(t *testing.T) {
 		go origin.Write(make([]byte, 100<<10))
 		start := time.Now()
 		for range 3 {
-			time.Sleep(10 * time.Minute)
+			time.Sleep(10 * time.Minute) // fake clock
 			io.ReadFull(client, make([]byte, 32<<10))
 		}
 		<-done

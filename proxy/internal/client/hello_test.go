@@ -110,7 +110,8 @@ func TestReadHello(t *testing.T) {
 		{"encrypted, with an outer name", records(message(supportedVersions, serverNames("public.example"), grease), maxRecord), "public.example", nil},
 		{"encrypted, without a name", records(message(supportedVersions, grease), maxRecord), "", nil},
 		{"encrypted parts that are malformed", records(message(supportedVersions, serverNames("public.example"), extension{0xfe0d, "\x00"}), maxRecord), "", ErrNotHello},
-		{"TLS 1.0", records("\x01"+sized(3, "\x03\x01"+strings.Repeat("r", 32)+"\x00"+sized(2, "\xc0\x13")+"\x01\x00"+sized(2, "\x00\x00"+sized(2, serverNames("old.example").data))), maxRecord), "old.example", nil},
+		{"TLS 1.0", records("\x01"+sized(3, "\x03\x01"+strings.Repeat("r", 32)+"\x00"+sized(2, "\xc0\x13")+"\x01\x00"+
+			sized(2, "\x00\x00"+sized(2, serverNames("old.example").data))), maxRecord), "old.example", nil},
 		{"an empty record first", "\x16\x03\x01\x00\x00" + records(message(usual...), maxRecord), "", ErrNotHello},
 		{"another message", records("\x02"+message(usual...)[1:], maxRecord), "", ErrNotHello},
 		{"another kind of record in the middle", records(message(usual...), 30)[:35] + "\x17\x03\x01\x00\x01x" + records(message(usual...), 30)[35:], "", ErrNotHello},

@@ -68,7 +68,7 @@ func TestLingerEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		for err := error(nil); err == nil && time.Since(start) < time.Minute; time.Sleep(time.Second / 10) {
+		for err := error(nil); err == nil && time.Since(start) < time.Minute; time.Sleep(time.Second / 10) { // fake clock
 			_, err = peer.Write([]byte("x"))
 		}
 		if took := time.Since(start); took < 5*time.Second || took > 6*time.Second {

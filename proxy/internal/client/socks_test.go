@@ -53,7 +53,8 @@ func TestReadSocksRequest(t *testing.T) {
 
 // A text has no length beyond 255, and none of the readers reads more than its message.
 func FuzzReadSocks(f *testing.F) {
-	for _, seed := range []string{"\x05\x01\x00", "\x05\x02\x00\x02", "\x01\x04team\x06secret", "\x05\x01\x00\x03\x0bexample.com\x01\xbb", "\x05\x01\x00\x04", "\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50GET /"} {
+	for _, seed := range []string{"\x05\x01\x00", "\x05\x02\x00\x02", "\x01\x04team\x06secret", "\x05\x01\x00\x03\x0bexample.com\x01\xbb",
+		"\x05\x01\x00\x04", "\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50GET /"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, sent []byte) {

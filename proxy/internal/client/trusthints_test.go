@@ -193,12 +193,12 @@ func TestHangups(t *testing.T) {
 		{"comes back", func(h *TrustHints) { hangUp(h); request(h, node, "192.0.2.7") }, 0},
 		{"was there before", func(h *TrustHints) {
 			request(h, node, "192.0.2.7")
-			time.Sleep(trustLasts / 2)
+			time.Sleep(trustLasts / 2) // fake clock
 			hangUp(h)
 		}, 0},
 		{"was there long before", func(h *TrustHints) {
 			request(h, node, "192.0.2.7")
-			time.Sleep(trustLasts)
+			time.Sleep(trustLasts) // fake clock
 			hangUp(h)
 		}, 1},
 		{"doctor tries its programs", func(h *TrustHints) {
@@ -229,7 +229,7 @@ func TestHangups(t *testing.T) {
 		{"goes on for three minutes", func(h *TrustHints) {
 			for range 180 {
 				hangUp(h)
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) // fake clock
 			}
 		}, 3},
 		{"hangs up after the handshake", func(h *TrustHints) {
@@ -256,7 +256,7 @@ func TestHangups(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out logBuffer
 				c.do(out.hints())
-				time.Sleep(hangupGrace + time.Second)
+				time.Sleep(hangupGrace + time.Second) // fake clock
 				synctest.Wait()
 				if n := out.warnings(); n != c.want {
 					t.Errorf("%d warnings, want %d: %s", n, c.want, out.String())
@@ -301,7 +301,7 @@ func TestTrustHintsAreBounded(t *testing.T) {
 		if before == 0 || before > maxClients {
 			t.Errorf("%d warnings, want at most %d", before, maxClients)
 		}
-		time.Sleep(trustLasts + hangupGrace)
+		time.Sleep(trustLasts + hangupGrace) // fake clock
 		flood()
 		if out.warnings() == before {
 			t.Error("there are no warnings any more")

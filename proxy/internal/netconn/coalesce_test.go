@@ -156,14 +156,14 @@ func TestHoldNext(t *testing.T) {
 		if got := written(); got != "head body " {
 			t.Errorf("written: %q", got)
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) // fake clock
 		c.HoldNext(time.Minute)
 		io.WriteString(c, "late ")
-		time.Sleep(holdTime - 1)
+		time.Sleep(holdTime - 1) // fake clock
 		if got := written(); got != "head body " {
 			t.Errorf("written too early: %q", got)
 		}
-		time.Sleep(time.Nanosecond)
+		time.Sleep(time.Nanosecond) // fake clock
 		if got := written(); got != "head body late " {
 			t.Errorf("written: %q", got)
 		}
@@ -228,7 +228,7 @@ func TestHoldNextFails(t *testing.T) {
 		c.CarriesHTTP2()
 		c.HoldNext(time.Minute)
 		io.WriteString(c, "not read")
-		time.Sleep(holdTime + time.Minute + 1)
+		time.Sleep(holdTime + time.Minute + 1) // fake clock
 		synctest.Wait()
 		begun := time.Now()
 		if _, err := io.WriteString(c, "nor written"); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) > 0 {

@@ -151,7 +151,7 @@ func TestWriteDeadlineSetRarely(t *testing.T) {
 				t.Fatal(err)
 			}
 			conn.SetWriteDeadline(time.Time{})
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // fake clock
 		}
 		if timer.sets != 1 {
 			t.Errorf("the timer was set %d times, want 1", timer.sets)

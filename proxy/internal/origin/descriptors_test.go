@@ -166,7 +166,7 @@ func TestShortageWarning(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // fake clock
 		d.fail(syscall.ENOMEM)
 		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[0], "out of file descriptors") || !strings.Contains(lines[0], "times=1 limit=300") ||
@@ -208,7 +208,7 @@ type slowClose struct {
 
 func (c *slowClose) Close() error {
 	close(c.closing)
-	time.Sleep(closeWait / 2)
+	time.Sleep(closeWait / 2) // fake clock
 	c.of.release(2 * perDial)
 	return c.Conn.Close()
 }

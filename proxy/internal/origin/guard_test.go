@@ -13,7 +13,8 @@ import (
 
 func TestGuardAddresses(t *testing.T) {
 	open := newGuard(Config{})
-	private := newGuard(Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("fe80::/10")}})
+	private := newGuard(Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"),
+		netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("fe80::/10")}})
 	for _, c := range []struct {
 		addr        string
 		open, allow bool // reachable by default; with allow_private

@@ -215,7 +215,7 @@ func TestAnswerTime(t *testing.T) {
 				if _, err := io.WriteString(conn, "H"); err != nil {
 					return
 				}
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) // fake clock
 			}
 		},
 		"informs for ever": func(conn net.Conn) {
@@ -224,7 +224,7 @@ func TestAnswerTime(t *testing.T) {
 				if _, err := io.WriteString(conn, "HTTP/1.1 102 Processing\r\n\r\n"); err != nil {
 					return
 				}
-				time.Sleep(time.Second)
+				time.Sleep(time.Second) // fake clock
 			}
 		},
 	} {
@@ -273,7 +273,7 @@ func TestTotalTime(t *testing.T) {
 		pipes(c, func(_ int, conn net.Conn) { io.Copy(io.Discard, conn) })
 		fast := c.connect
 		c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {
-			time.Sleep(5 * time.Second)
+			time.Sleep(5 * time.Second) // fake clock
 			return fast(ctx, key)
 		}
 		start := time.Now()
@@ -286,7 +286,7 @@ func TestTotalTime(t *testing.T) {
 			http.ReadRequest(bufio.NewReader(conn))
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n")
 			for _, b := range "slow" {
-				time.Sleep(time.Minute)
+				time.Sleep(time.Minute) // fake clock
 				io.WriteString(conn, string(b))
 			}
 		})

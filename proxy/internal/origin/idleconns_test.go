@@ -378,9 +378,9 @@ func TestIdleTimeout(t *testing.T) {
 		o := idleConns{timeout: 90 * time.Second}
 		start := time.Now()
 		first := putIdle(&o, "a")
-		time.Sleep(30 * time.Second)
+		time.Sleep(30 * time.Second) // fake clock
 		second := putIdle(&o, "b")
-		time.Sleep(30 * time.Second)
+		time.Sleep(30 * time.Second)       // fake clock
 		o.put(o.get(originKey{host: "a"})) // at 60 s
 		for _, step := range []struct {
 			at            time.Duration
@@ -392,7 +392,7 @@ func TestIdleTimeout(t *testing.T) {
 			{150*time.Second - 1, false, true},
 			{150 * time.Second, true, true},
 		} {
-			time.Sleep(step.at - time.Since(start))
+			time.Sleep(step.at - time.Since(start)) // fake clock
 			synctest.Wait()
 			if f, s := first.closed.Load(), second.closed.Load(); f != step.first || s != step.second {
 				t.Errorf("after %v: closed %v and %v, want %v and %v", step.at, f, s, step.first, step.second)
@@ -402,7 +402,7 @@ func TestIdleTimeout(t *testing.T) {
 			t.Error("a timer or a connection is left")
 		}
 		third := putIdle(&o, "a") // it begins anew
-		time.Sleep(o.timeout)
+		time.Sleep(o.timeout)     // fake clock
 		synctest.Wait()
 		if !third.closed.Load() {
 			t.Error("the next is not closed")
@@ -486,7 +486,7 @@ func TestCloseAtOnce(t *testing.T) {
 					s := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*leaf}})
 					http.ReadRequest(bufio.NewReader(s))
 					io.WriteString(s, k.answer)
-					time.Sleep(time.Minute)
+					time.Sleep(time.Minute) // fake clock
 				})
 				plain := c.connect
 				c.connect = func(ctx context.Context, key originKey) (net.Conn, error) {

@@ -38,7 +38,8 @@ func TestLikeHTTPSFV(t *testing.T) {
 	texts := []string{"", "a", "*", "a/b:c!#$%&'*+-.^_`|~", "1a", "-a", "a b", `"`, `\`, `a"b\c`, "\x1f", "\x7f", "~", "%", "ü", "\xff", "a\xff\xfeb", "\u2028", strings.Repeat("x", 300)}
 	const largest = 999_999_999_999_999
 	numbers := []int64{0, 1, -1, largest, largest + 1, -largest, -largest - 1, math.MaxInt64, math.MinInt64}
-	decimals := []float64{0, 1, -1, 0.5, 10, 0.0001, 0.0005, 0.0015, 0.1235, -2.0025, 1234567.891, 999_999_999_999, 999_999_999_999.999, 1e12, -1e12, 1e300, math.MaxFloat64, math.Inf(1)} // not NaN, which httpsfv writes
+	decimals := []float64{0, 1, -1, 0.5, 10, 0.0001, 0.0005, 0.0015, 0.1235, -2.0025, 1234567.891, 999_999_999_999, 999_999_999_999.999,
+		1e12, -1e12, 1e300, math.MaxFloat64, math.Inf(1)} // not NaN, which httpsfv writes
 	check := func(want any, write func(*Field)) {
 		t.Helper()
 		f := New()
