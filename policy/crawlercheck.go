@@ -15,8 +15,18 @@ import (
 
 var productToken = regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`)
 
-// IsToken reports whether a text may be a product token.
-func IsToken(text string) bool { return productToken.MatchString(text) }
+// CheckTokens says which text of a command line or a query can't be a product token.
+func CheckTokens(texts ...string) error {
+	for _, text := range texts {
+		switch {
+		case text == "":
+			return errors.New("is empty: leave it out")
+		case !productToken.MatchString(text):
+			return fmt.Errorf("%q is not a product token: only letters, digits, _ and - are allowed", field.Cut(text))
+		}
+	}
+	return nil
+}
 
 // Check reports mistakes. The caller checks that the name is unique.
 func (k *Crawler) Check(m *field.Mistakes) {
@@ -25,7 +35,7 @@ func (k *Crawler) Check(m *field.Mistakes) {
 	for j, token := range k.Tokens {
 		at := fmt.Sprintf("product_tokens[%d]", j)
 		m.Require(token != "*", at, "* is what every crawler falls back to: leave it out")
-		m.Require(IsToken(token), at, "expected letters, digits, _ and - only, such as ExampleBot, got %q", field.Cut(token))
+		m.Require(productToken.MatchString(token), at, "expected letters, digits, _ and - only, such as ExampleBot, got %q", field.Cut(token))
 	}
 	m.Refuse("user_agent", CheckUserAgent(k.UserAgent))
 }

@@ -174,6 +174,7 @@ func TestMethods(t *testing.T) {
 		{"POST", "/api/refresh?origin=nonsense", http.StatusBadRequest, nil},
 		{"GET", "/api/decision?url=nonsense", http.StatusBadRequest, nil},
 		{"GET", "/api/decision?url=http://a.example/&crawler=unknown", http.StatusBadRequest, nil},
+		{"GET", "/api/decision?url=http://a.example/&token=NewsBot/1.0", http.StatusBadRequest, nil},
 		{"GET", "/?url=nonsense", http.StatusBadRequest, nil},
 		{"POST", "/", http.StatusMethodNotAllowed, nil},
 		{"HEAD", "/", http.StatusOK, nil},

@@ -52,6 +52,9 @@ func (a *admin) decide(r *http.Request) (*policy.Explanation, *policy.Decision, 
 	}
 	// An empty token, as the form sends it, replaces nothing.
 	tokens := slices.DeleteFunc(q["token"], func(token string) bool { return token == "" })
+	if err := policy.CheckTokens(tokens...); err != nil {
+		return nil, nil, http.StatusBadRequest, fmt.Errorf("token: %w", err)
+	}
 	switch all := a.Engine.Crawlers(); {
 	case len(tokens) > 0:
 		with := *ask.Crawler

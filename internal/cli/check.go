@@ -31,7 +31,7 @@ import (
 type Check struct {
 	Configured
 	Agent   string   `placeholder:"UA" help:"User-Agent that the crawler sends."`
-	Token   []string `placeholder:"T" help:"Product token that the crawler obeys; the first with a group counts."`
+	Token   []string `sep:"none" placeholder:"T" help:"Product token that the crawler obeys; the first with a group counts."`
 	Crawler string   `placeholder:"NAME" help:"Decide for this crawler of FILE. Without it, for the crawler that --agent alone identifies."`
 	Robots  string   `placeholder:"FILE" help:"Decide by this robots.txt; - is standard input. Without it the origin's is fetched."`
 	JSON    bool     `help:"Print JSON, one object for each URL."`
@@ -188,6 +188,9 @@ func engineConfig(cfg *gate.Config, upstream *proxy.Transport) policy.Config {
 
 // crawler returns the crawler that the options identify.
 func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
+	if err := policy.CheckTokens(c.Token...); err != nil {
+		return nil, fmt.Errorf("--token: %w", err)
+	}
 	k, names := all.Identify(policy.Client{UserAgent: c.Agent}), all.Names()
 	switch {
 	case c.Crawler != "":

@@ -28,7 +28,7 @@ import (
 type Run struct {
 	Configured
 	RequestLines
-	Token           string  `placeholder:"T" help:"Product token that the command's requests obey."`
+	Token           *string `placeholder:"T" help:"Product token that the command's requests obey."`
 	UserAgent       *string `placeholder:"UA" help:"User-Agent of the command's requests, in place of its own; not with crawlers in FILE."`
 	RequireRequests bool    `help:"End with status 125 if CMD ends with 0 and no request came through the gate."`
 	Confinement
@@ -175,8 +175,8 @@ func (r *Run) adapt(c *gate.Config, getenv func(string) string) error {
 	if c.Log.Level < slog.LevelWarn {
 		c.Log.Level = slog.LevelWarn // the command uses the terminal
 	}
-	if r.Token != "" {
-		if err := c.SetProductToken(r.Token); err != nil {
+	if r.Token != nil {
+		if err := c.SetProductToken(*r.Token); err != nil {
 			return fmt.Errorf("--token: %w", err)
 		}
 	}

@@ -8,12 +8,13 @@ import (
 
 	"robotsgate/internal/console"
 	"robotsgate/internal/questions"
+	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
 )
 
 // Tags prints the robots-tag rules that bind a crawler.
 type Tags struct {
-	Token  []string `placeholder:"T" help:"The crawler's product token."`
+	Token  []string `sep:"none" placeholder:"T" help:"The crawler's product token."`
 	Header []string `placeholder:"'NAME: VALUE'" sep:"none" help:"A Robots-Tag or X-Robots-Tag header line."`
 	HTML   string   `placeholder:"FILE" help:"A page whose head is read; - is standard input."`
 	JSON   bool     `help:"Print JSON."`
@@ -30,6 +31,9 @@ func (t *Tags) Run(s console.Streams) error {
 	}
 	if len(t.Header) == 0 && t.HTML == "" {
 		return errors.New("which tags? robotsgate tags --header 'X-Robots-Tag: noindex', or --html page.html")
+	}
+	if err := policy.CheckTokens(t.Token...); err != nil {
+		return fmt.Errorf("--token: %w", err)
 	}
 	h := http.Header{}
 	for _, line := range t.Header {

@@ -19,7 +19,7 @@ import (
 type Usage struct {
 	Configured
 	Agent   string   `placeholder:"UA" help:"User-Agent that the crawler sends."`
-	Token   []string `placeholder:"T" help:"Product token that the crawler obeys; the first with a group counts."`
+	Token   []string `sep:"none" placeholder:"T" help:"Product token that the crawler obeys; the first with a group counts."`
 	Crawler string   `placeholder:"NAME" help:"The preferences for this crawler of FILE. Without it, for the crawler that --agent alone identifies."`
 	Robots  string   `placeholder:"FILE" help:"Read this robots.txt; - is standard input."`
 	Header  []string `placeholder:"'NAME: VALUE'" sep:"none" help:"A header line of the response; may be repeated."`

@@ -33,8 +33,8 @@ func (c *Config) catchAll() {
 
 // SetProductToken makes every crawler, and unknown clients, obey one product token.
 func (c *Config) SetProductToken(token string) error {
-	if !policy.IsToken(token) {
-		return fmt.Errorf("%q is not a product token: only letters, digits, _ and - are allowed", token)
+	if err := policy.CheckTokens(token); err != nil {
+		return err
 	}
 	if c.UnknownClients == AllowClients {
 		c.catchAll()

@@ -97,8 +97,10 @@ type robotsResult struct {
 // decide returns the decision of the gate that runs, or if there is none the local one, and says which.
 func (t *tools) decide(ctx context.Context, q Question) (e *policy.Explanation, by string, err error) {
 	q.Crawler = t.crawler
-	if q.Token != "" && !policy.IsToken(q.Token) {
-		return nil, "", errors.New("token: expected letters, digits, _ and - only, such as ExampleBot")
+	if q.Token != "" {
+		if err := policy.CheckTokens(q.Token); err != nil {
+			return nil, "", fmt.Errorf("token: %w", err)
+		}
 	}
 	e, err = t.gate.check(ctx, q)
 	if errors.Is(err, errNoGate) {
@@ -154,7 +156,7 @@ func (t *tools) usage(ctx context.Context, in usageArguments) (any, error) {
 		return &r, nil
 	}
 	q.Crawler = t.crawler
-	if q.Token == "" && policy.IsToken(e.ProductToken) {
+	if q.Token == "" && policy.CheckTokens(e.ProductToken) == nil {
 		q.Token = e.ProductToken // the gate may know the crawler, where the configuration does not
 	}
 	var notes []string

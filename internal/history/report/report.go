@@ -23,7 +23,7 @@ import (
 // Options are those of the command.
 type Options struct {
 	Diff   bool     `help:"Print what has changed from each file to the next, and which decisions and usage preferences differ."`
-	Token  []string `placeholder:"T" help:"Compare decisions for a crawler that obeys this product token; the first with a group counts."`
+	Token  []string `sep:"none" placeholder:"T" help:"Compare decisions for a crawler that obeys this product token; the first with a group counts."`
 	Agent  string   `placeholder:"UA" help:"Compare decisions for a crawler that sends this User-Agent."`
 	URL    []string `placeholder:"URL" sep:"none" help:"Compare decisions about this URL, too."`
 	Log    []string `placeholder:"FILE" sep:"none" help:"Compare decisions about the origin's paths in this audit log, too."`
