@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -128,7 +129,11 @@ func (s *Serve) load() (*gate.Config, error) {
 			return nil, fmt.Errorf("--admin: %w", err)
 		}
 	}
-	c.DataDir = cmp.Or(s.DataDir, c.DataDir)
+	if s.DataDir != "" {
+		if c.DataDir, err = filepath.Abs(s.DataDir); err != nil { // the variables must hold in any folder
+			return nil, fmt.Errorf("--data-dir: %w", err)
+		}
+	}
 	return c, nil
 }
 
