@@ -129,6 +129,9 @@ func (s *Serve) load() (*gate.Config, error) {
 			return nil, fmt.Errorf("--admin: %w", err)
 		}
 	}
+	if err := c.CheckPorts(); err != nil {
+		return nil, err
+	}
 	if s.DataDir != "" {
 		if c.DataDir, err = filepath.Abs(s.DataDir); err != nil { // the variables must hold in any folder
 			return nil, fmt.Errorf("--data-dir: %w", err)

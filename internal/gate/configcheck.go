@@ -41,20 +41,26 @@ func (c *Config) checkListeners() {
 	s.Refuse("listen", checkListen(c.Listen))
 	if c.Admin.Listen != "" {
 		s.Refuse("admin.listen", checkListen(c.Admin.Listen))
-		at := "admin.listen"
-		if !s.Given(at) {
-			at = "listen"
-		}
-		s.Require(!sameListener(c.Listen, c.Admin.Listen), at,
-			"listen (%s) and admin.listen (%s) are in each other's way: give each its own port", c.Listen, c.Admin.Listen)
 	}
-	if t := c.ListenTransparent; t != "" {
-		s.Refuse("listen_transparent", checkListen(t))
-		for key, other := range map[string]string{"listen": c.Listen, "admin.listen": c.Admin.Listen} {
-			s.Require(!sameListener(other, t), "listen_transparent", "%s is in the way of %s (%s): give each its own port", t, key, other)
-		}
+	if c.ListenTransparent != "" {
+		s.Refuse("listen_transparent", checkListen(c.ListenTransparent))
 	}
+	c.checkPorts(s.Mistakes)
 	c.Admin.Check(s.In("admin"))
+}
+
+// checkPorts reports listeners that want the same port.
+func (c *Config) checkPorts(m *field.Mistakes) {
+	at := "admin.listen"
+	if !m.Given(at) {
+		at = "listen"
+	}
+	m.Require(!sameListener(c.Listen, c.Admin.Listen), at,
+		"listen (%s) and admin.listen (%s) are in each other's way: give each its own port", c.Listen, c.Admin.Listen)
+	t := c.ListenTransparent
+	for key, other := range map[string]string{"listen": c.Listen, "admin.listen": c.Admin.Listen} {
+		m.Require(!sameListener(other, t), "listen_transparent", "%s is in the way of %s (%s): give each its own port", t, key, other)
+	}
 }
 
 // checkCrawler checks the crawler at i. Names has the names of the crawlers before it,

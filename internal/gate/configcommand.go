@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"robotsgate/internal/field"
 	"robotsgate/policy"
 )
 
@@ -59,6 +60,13 @@ func (c *Config) SetUserAgent(userAgent string) error {
 	c.catchAll()
 	c.Crawlers[0].UserAgent = userAgent
 	return nil
+}
+
+// CheckPorts reports listeners that want the same port, after their addresses were replaced.
+func (c *Config) CheckPorts() error {
+	var m field.Mistakes
+	c.checkPorts(&m)
+	return m.Err()
 }
 
 // SetListen replaces listen with an address given elsewhere, such as on the
