@@ -43,12 +43,13 @@ func (e Errors) Error() string {
 type Source struct {
 	name            string
 	lines           lines
-	unplaced        Errors // mistakes that are not about the value of a key
-	*field.Mistakes        // of values
+	options         map[string]string // by key: what gave its value in place of the file, such as an option
+	unplaced        Errors            // mistakes that are not about the value of a key
+	*field.Mistakes                   // of values
 }
 
 func newSource(name string, lines lines) *Source {
-	return &Source{name: name, lines: lines, Mistakes: field.From(lines)}
+	return &Source{name: name, lines: lines, options: map[string]string{}, Mistakes: field.From(lines)}
 }
 
 // NoFile returns a Source without keys.
@@ -60,11 +61,18 @@ func (s *Source) Name() string { return s.name }
 // Any reports whether the file has any key.
 func (s *Source) Any() bool { return len(s.lines) > 0 }
 
-// Forget makes a key count as one that is not given, since its value comes from elsewhere.
-func (s *Source) Forget(path string) { delete(s.lines, path) }
+// Replace makes a key count as one that is not given, since its value is that of an option. Mistakes name the option.
+func (s *Source) Replace(path, option string) {
+	delete(s.lines, path)
+	s.options[path] = option
+}
 
 // Warnings returns a collection for warnings about the file.
-func (s *Source) Warnings() *Source { return newSource(s.name, s.lines) }
+func (s *Source) Warnings() *Source {
+	w := newSource(s.name, s.lines)
+	w.options = s.options
+	return w
+}
 
 // lines has the lines of the keys in a file. It is a [field.Source].
 type lines map[string]int
@@ -100,7 +108,13 @@ func oneLine(text string) string { return strings.NewReplacer("\n", " ", "\r", "
 func (s *Source) Sorted() Errors {
 	all := slices.Clone(s.unplaced)
 	for _, e := range s.All() {
-		all = append(all, Mistake{File: s.name, Line: s.lines.of(e.Field), Text: oneLine(display(e.Field) + ": " + e.Err.Error())})
+		m := Mistake{File: s.name, Line: s.lines.of(e.Field), Text: oneLine(display(e.Field) + ": " + e.Err.Error())}
+		for p := range field.Around(e.Field) {
+			if option, ok := s.options[p]; ok {
+				m = Mistake{Text: option + ": " + oneLine(e.Err.Error())}
+			}
+		}
+		all = append(all, m)
 	}
 	slices.SortFunc(all, func(a, b Mistake) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text))

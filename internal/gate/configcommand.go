@@ -42,6 +42,13 @@ func (c *Config) SetProductToken(token string) error {
 	}
 	for i := range c.Crawlers {
 		c.Crawlers[i].Tokens = []string{token}
+		agent := fmt.Sprintf("crawlers[%d].user_agent", i)
+		name := "--user-agent with --token"
+		if c.source.Given(agent) {
+			name = "crawlers.user_agent with --token"
+		}
+		c.source.Replace(agent, name)
+		c.source.Replace(fmt.Sprintf("crawlers[%d].product_tokens", i), "--token")
 	}
 	return nil
 }
@@ -59,6 +66,7 @@ func (c *Config) SetUserAgent(userAgent string) error {
 	}
 	c.catchAll()
 	c.Crawlers[0].UserAgent = userAgent
+	c.source.Replace("crawlers[0].user_agent", "--user-agent")
 	return nil
 }
 
@@ -76,7 +84,7 @@ func (c *Config) SetListen(addr string) error {
 		return err
 	}
 	c.Listen = addr
-	c.source.Forget("listen") // warnings must not name the file's line
+	c.source.Replace("listen", "--listen")
 	return nil
 }
 
@@ -88,6 +96,6 @@ func (c *Config) SetAdmin(addr string) error {
 		}
 	}
 	c.Admin.Listen = addr
-	c.source.Forget("admin.listen")
+	c.source.Replace("admin.listen", "--admin")
 	return nil
 }
