@@ -55,6 +55,9 @@ type Config struct {
 	Shared    bool                 // several gates share the Store
 	Log       *slog.Logger         // nil: none
 	OnFetch   func(snapshot.Fetch) // called after every fetch; may be nil
+
+	// OnOtherName is called once for each crawler with a User-Agent that lacks its product token; nil: the log warns.
+	OnOtherName func(Request)
 }
 
 // complete returns c with defaults for the fields that were left out.
@@ -268,7 +271,11 @@ func (e *Engine) checkUserAgent(r Request) {
 	if _, checked := e.checked.LoadOrStore(r.Crawler.Name, true); checked {
 		return
 	}
-	if !r.Crawler.namedIn(r.UserAgent) {
+	switch {
+	case r.Crawler.namedIn(r.UserAgent):
+	case e.config.OnOtherName != nil:
+		e.config.OnOtherName(r)
+	default:
 		e.config.Log.Warn("the crawler's User-Agent does not have the product token that the crawler obeys: sites that name the token in robots.txt can't recognize the crawler",
 			"crawler", r.Crawler.Name, "product_tokens", r.Crawler.Tokens, "user_agent", r.UserAgent)
 	}

@@ -21,6 +21,7 @@ import (
 	"robotsgate/internal/outcomes"
 	"robotsgate/internal/processes"
 	"robotsgate/internal/requestlog"
+	"robotsgate/policy"
 	"robotsgate/proxy"
 )
 
@@ -85,6 +86,14 @@ func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, com
 	o := gate.Options{
 		Out: s.Err, Err: s.Err, Version: version(), Commit: commit(),
 		Requests: r.on(screen), Screen: screen, Observe: observe, Wrap: wrap,
+		OnOtherName: func(q policy.Request) {
+			remedy := "--user-agent"
+			if c.Has("crawlers") {
+				remedy = "user_agent in crawlers"
+			}
+			s.Warn("the command sends the User-Agent %q, which does not have the product token %s: sites that name the token in robots.txt can't recognize the crawler; %s sends another",
+				field.Cut(q.UserAgent), strings.Join(q.Crawler.Tokens, ", "), remedy)
+		},
 	}
 	start := beside
 	switch {
