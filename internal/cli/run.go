@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -8,11 +9,14 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
@@ -51,8 +55,12 @@ func (r *Run) Run(ctx context.Context, s console.Streams) error {
 		return err
 	}
 	s = inFormat(s, c)
+	own := c.Egress.Parent
 	if err := r.adapt(c, os.Getenv); err != nil {
 		return s.Reported(err)
+	}
+	if own == nil && c.Egress.Parent != nil {
+		warnNoProxy(ctx, s, c.Egress.Parent)
 	}
 	return s.Reported(r.behind(ctx, s, c, command, nil))
 }
@@ -189,22 +197,38 @@ func (r *Run) adapt(c *gate.Config, getenv func(string) string) error {
 			return fmt.Errorf("--token: %w", err)
 		}
 	}
-	if c.Egress.Parent != nil {
+	name := proxyVariable(getenv)
+	if c.Egress.Parent != nil || name == "" {
 		return nil
 	}
-	for _, name := range []string{"https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"} {
-		value := getenv(name)
-		if value == "" {
-			continue
-		}
-		parent, err := field.ParseProxyVariable(value)
-		if err != nil {
-			return fmt.Errorf("the environment variable %s: %w", name, err) // it may hold a password
-		}
-		c.Egress.Parent = parent
-		return trustParent(c, getenv("SSL_CERT_FILE"))
+	parent, err := field.ParseProxyVariable(getenv(name))
+	if err != nil {
+		return fmt.Errorf("the environment variable %s: %w", name, err) // it may hold a password
 	}
-	return nil
+	c.Egress.Parent = parent
+	return trustParent(c, getenv("SSL_CERT_FILE"))
+}
+
+// proxyVariable returns the variable that names the parent proxy, the first of those that are set; "": none is.
+func proxyVariable(getenv func(string) string) string {
+	for _, name := range []string{"https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"} {
+		if getenv(name) != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// warnNoProxy warns if the parent proxy of the environment does not answer. It may be a gate that has ended.
+func warnNoProxy(ctx context.Context, s console.Streams, parent *url.URL) {
+	ports := map[string]string{"http": "80", "https": "443", "socks5": "1080"}
+	address := net.JoinHostPort(parent.Hostname(), cmp.Or(parent.Port(), ports[parent.Scheme]))
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		s.Warn("the environment variable %s names the proxy %s, which does not answer, and every request goes through it: if it was a gate that has ended, unset its variables: eval \"$(robotsgate env --unset)\"", proxyVariable(os.Getenv), address)
+		return
+	}
+	conn.Close()
 }
 
 // trustParent also trusts the CA in file. A parent proxy may sign certificates for origins,
