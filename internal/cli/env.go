@@ -23,7 +23,7 @@ import (
 type Env struct {
 	Configured
 	Login string `xor:"unset" placeholder:"USER" help:"User of the login; the password is asked for, or the line on standard input."`
-	Unset bool   `xor:"unset" help:"Print lines that unset the variables instead."`
+	Unset bool   `xor:"unset" help:"Print lines that unset the variables instead, also those that had a value before."`
 	Shell string `enum:"sh,bash,zsh,fish,powershell" default:"sh" help:"Syntax: sh (also called bash or zsh), fish or powershell."`
 }
 
@@ -46,7 +46,7 @@ func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	}
 	runs, other := doctor.Answers(ctx, proxy, authority)
 	if !runs && !strings.HasSuffix(c.Listen, ":0") {
-		s.Warn("no gate answers at %s: clients with these variables reach nothing until one runs there: robotsgate serve; robotsgate env --unset takes the variables back", proxy)
+		s.Warn("no gate answers at %s: clients with these variables reach nothing until one runs there: robotsgate serve; robotsgate env --unset prints lines that unset the variables", proxy)
 	}
 	if other {
 		s.Warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
