@@ -24,7 +24,8 @@ func (e *diagnosis) trustVariables(advice []string) finding {
 		data, _ := os.ReadFile(e.certFile())
 		wanted = certificatesIn(data)
 	}
-	var wrong []string
+	var faults []string
+	names := map[string][]string{} // of variables, by their fault
 	set := 0
 	for _, v := range clientenv.For("", ca.ClientFiles{Cert: "ca", Bundle: "bundle", Wgetrc: "wgetrc"}) {
 		file := os.Getenv(v.Name)
@@ -33,8 +34,20 @@ func (e *diagnosis) trustVariables(advice []string) finding {
 		}
 		set++
 		if fault := trustFault(file, v.Value, wanted); fault != "" {
-			wrong = append(wrong, fmt.Sprintf("%s names %s, which %s", v.Name, escape.Printable(file), fault))
+			fault = escape.Printable(file) + ", which " + fault
+			if names[fault] == nil {
+				faults = append(faults, fault)
+			}
+			names[fault] = append(names[fault], v.Name)
 		}
+	}
+	var wrong []string
+	for _, fault := range faults {
+		verb := " names "
+		if len(names[fault]) > 1 {
+			verb = " name "
+		}
+		wrong = append(wrong, strings.Join(names[fault], ", ")+verb+fault)
 	}
 	switch {
 	case len(wrong) > 0:
