@@ -41,7 +41,8 @@ func (e *diagnosis) findGate(ctx context.Context) finding {
 		}
 	}
 	if e.gate.url == "" {
-		return fault("gate", strings.Join(failed, "; "), "start it: robotsgate serve, with -c FILE if it has one")
+		return fault("gate", strings.Join(failed, "; "), "start it: robotsgate serve, with -c FILE if it has one",
+			"if it runs at another address, such as that of --listen: paste the variables that serve printed, or write the address as listen: into FILE and use -c FILE")
 	}
 	e.files = ca.ClientFiles{Cert: filepath.Join(e.dir, "ca.pem"), Bundle: filepath.Join(e.dir, "bundle.pem"), Wgetrc: filepath.Join(e.dir, "wgetrc")}
 	if data, err := os.ReadFile(e.files.Bundle); err != nil || !e.holds(data) {
