@@ -73,7 +73,11 @@ func (r *Run) confined(ctx context.Context, s console.Streams, c *gate.Config, o
 		s.Status(step)
 		return 0, nil, console.Exit(125)
 	}
-	return status, []string{"no request came through the gate, which is the only network of the command; connections to ports that --ports does not name are refused"}, err
+	cause := "no request came through the gate, which is the only network of the command"
+	if len(r.Reach) > 0 {
+		cause += " beside --reach " + strings.Join(r.Reach, ", ")
+	}
+	return status, []string{cause + "; connections to ports that --ports does not name are refused"}, err
 }
 
 // confinedVars returns the environment of a confined command: environ with the variables for a command.
