@@ -67,7 +67,7 @@ func transient(err error) bool {
 func openOnce(certFile, keyFile string) (*pair, error) {
 	noCert, err := missing(certFile)
 	if err != nil {
-		return nil, err
+		return nil, adviseFolder(err)
 	}
 	noKey, err := missing(keyFile)
 	switch {
@@ -98,13 +98,18 @@ func missing(path string) (bool, error) {
 
 func createKey(keyFile string) error {
 	if err := makeDir(filepath.Dir(keyFile)); err != nil {
-		return fmt.Errorf("%w; name a folder in which this user may write, with data_dir in the configuration", err)
+		return adviseFolder(err)
 	}
 	_, data, err := newKey()
 	if err != nil {
 		return err
 	}
 	return create(keyFile, data, 0o600)
+}
+
+// adviseFolder adds to an error about the folder how to choose another.
+func adviseFolder(err error) error {
+	return fmt.Errorf("%w; name a folder in which this user may write, with data_dir in the configuration, or set HOME", err)
 }
 
 // newKey returns a private key, also in the form of its file.

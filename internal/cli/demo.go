@@ -35,7 +35,7 @@ func (d *Demo) Run(ctx context.Context, s console.Streams) (err error) {
 	defer stop()
 	dir, err := os.MkdirTemp("", "robotsgate-demo-")
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; set TMPDIR to a folder in which this user may write", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r := &Run{Command: d.Command, Confinement: Confinement{Confine: d.Confine}}
