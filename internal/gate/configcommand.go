@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"robotsgate/internal/field"
 	"robotsgate/policy"
 )
 
@@ -72,9 +71,9 @@ func (c *Config) SetUserAgent(userAgent string) error {
 
 // CheckPorts reports listeners that want the same port, after their addresses were replaced.
 func (c *Config) CheckPorts() error {
-	var m field.Mistakes
-	c.checkPorts(&m)
-	return m.Err()
+	w := c.source.Warnings()
+	c.checkPorts(w.Mistakes)
+	return w.Err()
 }
 
 // SetListen replaces listen with an address given elsewhere, such as on the
