@@ -147,7 +147,10 @@ func TestRequest(t *testing.T) {
 		`robotsgate_leaf_signing_seconds_count 1`,
 		`robotsgate_config_reloads_total{outcome="applied"} 1`,
 		`robotsgate_config_reloads_total{outcome="refused"} 2`,
+		`robotsgate_config_reload_refused 1`,
 	)
+	m.Reload(true)
+	wantLines(t, scrape(m), `robotsgate_config_reload_refused 0`)
 }
 
 func TestWatch(t *testing.T) {
