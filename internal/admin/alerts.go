@@ -103,7 +103,7 @@ func refusedLogins(causes []overview.Cause) []Alert {
 		if c.Kind == overview.Login {
 			return []Alert{{
 				Kind: "logins", Text: fmt.Sprintf("Requests refused in the last hour since their client is none of the crawlers: %d", c.Requests),
-				Do: "Give the client the login of a crawler, or add its address or User-Agent to a crawler of the configuration. The log names the clients with a wrong or missing login.",
+				Do: "Give the client the login of a crawler, or add its address or User-Agent to a crawler of the configuration. The latest refusals and the log name the clients.",
 			}}
 		}
 	}
