@@ -105,6 +105,10 @@ func (g *Gate) alerts(c *Config, engine *policy.Engine) []admin.Alert {
 		add("reload", "The changed configuration has mistakes, so the one before stays in force:",
 			"Correct the file: the gate reads it again by itself. robotsgate validate checks it.", *mistakes...)
 	}
+	if keys := g.waiting.Load(); keys != nil {
+		add("restart", "These keys have changed in the file, but only a restart puts them in force:",
+			"Restart the gate when it suits you, or set the keys back.", *keys...)
+	}
 	if expired := expiredOverrides(c, time.Now()); len(expired) > 0 {
 		add("overrides", "These overrides have expired and are ignored:", "Remove them from the configuration, or set a later expires.", expired...)
 	}
