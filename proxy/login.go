@@ -29,6 +29,7 @@ type clients struct {
 	verifier *auth.Verifier
 	wrong    auth.FailedLogins
 	missing  auth.FailedLogins
+	unknown  auth.FailedLogins // clients that match no crawler
 }
 
 // An identification is the search for the crawler that sends a request.
@@ -62,6 +63,8 @@ func (c *clients) identify(ctx context.Context, crawlers policy.Crawlers, s send
 		c.wrong.Report(c.log, "a client's login is wrong, and is ignored", i.Addr, "user", i.user)
 	case i.login == nil && invited:
 		c.missing.Report(c.log, "a client needs a login, and sent none", i.Addr)
+	case refused:
+		c.unknown.Report(c.log, "a client that matches no crawler is refused; add its address or User-Agent to a crawler, or give it a login", i.Addr)
 	}
 	if !refused {
 		return k, nil

@@ -429,6 +429,13 @@ func TestMissingLoginIsLogged(t *testing.T) {
 			for range 5 {
 				ask(w, origin, "")
 			}
+			unknown := 0
+			if name == "no login could be of use" {
+				unknown = 1
+			}
+			if n := strings.Count(said.String(), "a client that matches no crawler is refused"); n != unknown {
+				t.Errorf("%d lines about clients that match no crawler, want %d: %s", n, unknown, said.String())
+			}
 			if n := strings.Count(said.String(), missing+`" client=127.0.0.1 others_since_last=0`); n != c.want || strings.Count(said.String(), missing) != c.want {
 				t.Errorf("logged %d times, want %d: %s", n, c.want, said.String())
 			}

@@ -62,11 +62,21 @@ func New(o Options) http.Handler {
 		mux.HandleFunc("GET /"+name, a.guarded(file(name, kind)))
 	}
 	mux.HandleFunc("GET /favicon.ico", a.guarded(file("icon.svg", files["icon.svg"]))) // requested for other responses than HTML
-	mux.HandleFunc("GET /api/overview", a.sameOrigin(api(a.overview)))
-	mux.HandleFunc("GET /api/decision", a.sameOrigin(waiting(api(a.explain))))
-	mux.HandleFunc("GET /api/refusal", a.sameOrigin(api(a.refusal)))
-	mux.HandleFunc("GET /api/robots", a.sameOrigin(api(a.robots)))
-	mux.HandleFunc("POST /api/refresh", a.sameOrigin(waiting(api(a.refresh))))
+	program := func(method, path string, h http.HandlerFunc) {
+		mux.HandleFunc(method+" "+path, a.sameOrigin(h))
+		mux.HandleFunc(path, a.sameOrigin(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Allow", method)
+			fail(w, http.StatusMethodNotAllowed, "this path takes "+method+" requests only")
+		}))
+	}
+	program("GET", "/api/overview", api(a.overview))
+	program("GET", "/api/decision", waiting(api(a.explain)))
+	program("GET", "/api/refusal", api(a.refusal))
+	program("GET", "/api/robots", api(a.robots))
+	program("POST", "/api/refresh", waiting(api(a.refresh)))
+	mux.HandleFunc("/api/", a.sameOrigin(func(w http.ResponseWriter, _ *http.Request) {
+		fail(w, http.StatusNotFound, "the API has no such path")
+	}))
 	return a.noProxy(mux, http.NewCrossOriginProtection().Handler(mux))
 }
 

@@ -120,6 +120,26 @@ func answers(t *testing.T, h http.Handler, method, path string) map[string]any {
 	return got
 }
 
+// TestErrorsAreJSON: what the API refuses is JSON too, for a path or a method that it does not have.
+func TestErrorsAreJSON(t *testing.T) {
+	h := listener(t, &origin{status: 200, body: rules})
+	for request, status := range map[string]int{
+		"GET /api/nosuch":       http.StatusNotFound,
+		"GET /api/":             http.StatusNotFound,
+		"GET /api/refresh":      http.StatusMethodNotAllowed,
+		"POST /api/overview":    http.StatusMethodNotAllowed,
+		"GET /api/robots":       http.StatusBadRequest,
+		"DELETE /api/robots/no": http.StatusNotFound,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		w := ask(h, method, "192.0.2.1:9310", path)
+		var got map[string]string
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != status || got["error"] == "" || (status == http.StatusMethodNotAllowed) != (w.Header().Get("Allow") != "") {
+			t.Errorf("%s: %d %v %s", request, w.Code, w.Header(), w.Body)
+		}
+	}
+}
+
 func TestHosts(t *testing.T) {
 	h := listener(t, &origin{status: 200, body: rules})
 	for host, own := range map[string]bool{

@@ -77,6 +77,12 @@ func ofEvidence(e *audit.Status) (all []Alert) {
 			Do: "Find out who changed the log or data_dir, and keep what is left: robotsgate audit --verify shows it.",
 		})
 	}
+	if e.Error != "" {
+		all = append(all, Alert{
+			Kind: "checkpoint", Text: "The audit log gets no checkpoint, so its newest records are not signed:", Details: []string{e.Error},
+			Do: "Check the space and permissions of data_dir. The gate tries again by itself.",
+		})
+	}
 	a := Alert{
 		Kind: "witness", Text: "These witnesses do not cosign the audit log:",
 		Do: "Check the witness, and the network to it, or ask its operator. The gate asks it again by itself. Requests go on meanwhile.",
@@ -97,7 +103,7 @@ func refusedLogins(causes []overview.Cause) []Alert {
 		if c.Kind == overview.Login {
 			return []Alert{{
 				Kind: "logins", Text: fmt.Sprintf("Requests refused in the last hour since their client is none of the crawlers: %d", c.Requests),
-				Do: "Give the client the login of a crawler, or add its address or User-Agent to a crawler of the configuration. The log names the clients with a wrong or missing login.",
+				Do: "Give the client the login of a crawler, or add its address or User-Agent to a crawler of the configuration. The latest refusals and the log name the clients.",
 			}}
 		}
 	}

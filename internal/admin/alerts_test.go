@@ -3,6 +3,7 @@ package admin
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,7 +42,8 @@ func TestAlerts(t *testing.T) {
 		for i := range 30 {
 			o.alerts[0].Details = append(o.alerts[0].Details, fmt.Sprint("mistake ", i))
 		}
-		o.seen = seen(&proxy.Record{Refused: proxy.ByLogin}, &proxy.Record{Refused: proxy.ByLogin})
+		o.seen = seen(&proxy.Record{ID: "ABC", Refused: proxy.ByLogin, Client: netip.MustParseAddr("192.0.2.77")}, &proxy.Record{Refused: proxy.ByLogin},
+			&proxy.Record{Refused: proxy.ByGuard, Client: netip.MustParseAddr("192.0.2.78")})
 		h := listener(t, o)
 		ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://down.example/")
 		for _, path := range []string{"/", "/live"} {
@@ -49,13 +51,19 @@ func TestAlerts(t *testing.T) {
 			has(t, page, "Needs attention: 3 It <b>failed</b>:", `gate.yaml:2: field \u202etttl`, "mistake 8 and 21 more Correct it.",
 				"their client is none of the crawlers: 2 Give the client the login",
 				"so all requests to them are denied: http://down.example, for 0 s: ", "the origin answered 503 Check the network",
-				"No decision 2 2 refused: unknown client")
+				"2 refused: unknown client", ", client 192.0.2.77, id ABC")
+			if strings.Contains(page, "192.0.2.78") {
+				t.Errorf("%s names a client that is a crawler", path)
+			}
 			if strings.Contains(page, "<b>") {
 				t.Errorf("%s: a text has become markup", path)
 			}
 		}
 		if got := alertKinds(t, h); got != "[reload logins unreachable]" {
 			t.Errorf("the API has the alerts %s", got)
+		}
+		if got := answers(t, h, "GET", "/api/refusal?id=ABC")["client"]; got != "192.0.2.77" {
+			t.Errorf("/api/refusal has the client %v", got)
 		}
 	})
 }

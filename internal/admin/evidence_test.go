@@ -29,7 +29,12 @@ func TestEvidence(t *testing.T) {
 				t.Errorf("%s has an alert", path)
 			}
 		}
-		s.Broken, s.Checkpoint = "records were removed", time.Time{}
+		s.Error = "no space left"
+		has(t, see(t, h, "/"), "The audit log gets no checkpoint, so its newest records are not signed: no space left Check the space and permissions of data_dir.")
+		if got := alertKinds(t, h); got != "[checkpoint]" {
+			t.Errorf("the API has the alerts %s", got)
+		}
+		s.Error, s.Broken, s.Checkpoint = "", "records were removed", time.Time{}
 		s.Witnesses = append(s.Witnesses,
 			evidence.WitnessStatus{Name: "bad.example", URL: "https://bad.example/", Size: 5, Failures: 2, Error: "its answer is <b>\u202e"},
 			evidence.WitnessStatus{Name: "new.example", URL: "https://new.example/"})

@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -87,6 +89,42 @@ func TestStatus(t *testing.T) {
 		s = l.Status()
 		if got := s.Witnesses[0]; s.Size != 4 || got.Size != 3 || got.Error != "it answers with status 503" || got.Failures != 1 {
 			t.Errorf("while the witness is down: %+v", s)
+		}
+	})
+}
+
+// TestNoCheckpoint: while data_dir can't be written, the state of the log says why there is no checkpoint. The log says
+// when there are checkpoints again.
+func TestNoCheckpoint(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	away := dir + "-away"
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		logged := new(bytes.Buffer)
+		l := open(t, Options{Config: Config{File: "-"}, Evidence: evidence.Options{Dir: dir, Log: slog.New(slog.DiscardHandler)}}, io.Discard, logged)
+		defer l.Close(t.Context())
+		write := func() Status {
+			l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
+			time.Sleep(5 * checkpointInterval)
+			synctest.Wait()
+			return l.Status()
+		}
+		if s := write(); s.Error != "" || s.Size != 1 {
+			t.Errorf("at first: %+v", s)
+		}
+		if err := os.Rename(dir, away); err != nil {
+			t.Fatal(err)
+		}
+		if s := write(); s.Error == "" || s.Size != 1 || strings.Contains(logged.String(), "again") {
+			t.Errorf("without the folder: %+v, %s", s, logged)
+		}
+		if err := os.Rename(away, dir); err != nil {
+			t.Fatal(err)
+		}
+		if s := write(); s.Error != "" || s.Size != 3 || strings.Count(logged.String(), "the audit log gets checkpoints again") != 1 {
+			t.Errorf("with the folder: %+v, %s", s, logged)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 type Count struct {
 	Requests int `json:"requests"`
 	Allowed  int `json:"allowed"`
-	Denied   int `json:"denied"`   // by a decision, or refused without one
+	Denied   int `json:"denied"`   // by a decision, or refused after one
 	Reported int `json:"reported"` // would be denied, but report mode let them through
 }
 
@@ -20,6 +20,7 @@ type Count struct {
 func (c *Count) Add(r *Entry) {
 	c.Requests++
 	switch {
+	case r.Decision == "":
 	case r.denied():
 		c.Denied++
 	case r.Reported():
@@ -66,7 +67,7 @@ type Named struct {
 type Summary struct {
 	Span
 	Count
-	Undecided int   `json:"undecided"` // no decision was made, nor was the request refused
+	Undecided int   `json:"undecided"` // no decision was made, such as for a client without a login
 	Errors    int   `json:"errors"`    // with an error, and with or without a decision
 	Bytes     int64 `json:"bytes"`     // of responses
 	Lost      int   `json:"lost"`      // entries that could not be written at the time, as other entries say
@@ -141,7 +142,7 @@ func (s *Summary) Line(l *Line) {
 	s.Count.Add(r)
 	s.Bytes += r.Bytes
 	s.Lost += r.Lost
-	if r.Decision == "" && r.Refused == "" {
+	if r.Decision == "" {
 		s.Undecided++
 	}
 	s.Gates.add(r.gateName(), r)

@@ -11,7 +11,8 @@ import (
 	"robotsgate/proxy"
 )
 
-// TestSummaryRefused: each request counts once, and as denied if the gate has refused it.
+// TestSummaryRefused: each request counts once, as denied if the gate has refused it by its decision or after it, and as
+// without a decision if the gate has refused it before.
 func TestSummaryRefused(t *testing.T) {
 	var s Summary
 	for _, r := range []Entry{
@@ -25,14 +26,14 @@ func TestSummaryRefused(t *testing.T) {
 	} {
 		s.Line(&Line{Entry: &r})
 	}
-	if want := (Count{Requests: 7, Allowed: 1, Denied: 4, Reported: 1}); s.Count != want || s.Undecided != 1 {
-		t.Errorf("got %+v and %d undecided, want %+v and 1", s.Count, s.Undecided, want)
+	if want := (Count{Requests: 7, Allowed: 1, Denied: 2, Reported: 1}); s.Count != want || s.Undecided != 3 {
+		t.Errorf("got %+v and %d undecided, want %+v and 3", s.Count, s.Undecided, want)
 	}
 	kinds := map[string]int{}
 	for _, n := range s.Reasons.Top(10) {
 		kinds[n.Name] = n.Denied
 	}
-	for name, want := range map[string]int{"rule": 1, "guard": 1, "login": 1, "limit": 1, "no-match": 0, "no decision": 0} {
+	for name, want := range map[string]int{"rule": 1, "guard": 0, "login": 0, "limit": 1, "no-match": 0, "no decision": 0} {
 		if got, ok := kinds[name]; !ok || got != want {
 			t.Errorf("%s: got %d denied (%v), want %d", name, got, ok, want)
 		}

@@ -43,16 +43,18 @@ type writer struct {
 	covered  time.Time       // when a checkpoint was written last; zero: not since the start
 	size     int64           // entries that the last checkpoint covers
 	reported loglimit.Minute // of failures to keep a checkpoint
+	failed   error           // why the last checkpoint could not be kept; nil: it was
 	probed   chan struct{}   // closed after the first probe
 	done     chan struct{}   // closed when all lines are written
 }
 
-// A Status is the state of a transparency log at its last checkpoint.
+// A Status is the state of a transparency log at its last checkpoint, or the last try to make one.
 type Status struct {
 	Name       string                   `json:"log"`
 	Key        string                   `json:"key"`                 // its verifier key
 	Size       int64                    `json:"size"`                // entries that the checkpoint covers
 	Checkpoint time.Time                `json:"checkpoint,omitzero"` // when it was written; zero: not since the start
+	Error      string                   `json:"error,omitempty"`     // why there is no newer one, if it could not be kept
 	Broken     string                   `json:"broken,omitempty"`    // why the log could not be continued at the start
 	Witnesses  []evidence.WitnessStatus `json:"witnesses,omitempty"`
 }
@@ -183,7 +185,13 @@ func (w *writer) checkpoint(first, end bool) error {
 		if w.reported.Add() > 0 {
 			w.log.Error("the audit log gets no checkpoint; check the space and permissions of data_dir", "error", err)
 		}
+		w.failed = err
+		w.publish()
 		return err
+	}
+	if w.failed != nil {
+		w.log.Info("the audit log gets checkpoints again")
+		w.failed = nil
 	}
 	if _, err := w.out.write(line); err != nil {
 		return err
@@ -195,10 +203,14 @@ func (w *writer) checkpoint(first, end bool) error {
 
 // publish makes the state of the log known.
 func (w *writer) publish() {
-	w.status.Store(&Status{
+	s := &Status{
 		Name: w.lines.Name(), Key: w.lines.Key(), Size: w.size, Checkpoint: w.covered, Broken: w.lines.Broken(),
 		Witnesses: w.lines.Witnesses(),
-	})
+	}
+	if w.failed != nil {
+		s.Error = w.failed.Error()
+	}
+	w.status.Store(s)
 }
 
 // cover writes a checkpoint, if there are entries without one.

@@ -228,7 +228,8 @@ func (l *Log) failed(w *witness, a Answer) {
 		}
 	}
 	if text != w.status.Error {
-		l.o.Log.Warn("a witness has not cosigned the audit log", "witness", w.status.Name, "url", w.url, "error", text)
+		l.o.Log.Warn("a witness has not cosigned the audit log", "witness", w.status.Name, "url", w.url, "error", text,
+			"advice", "check that the gate reaches the witness, and that the witness knows the gate's key; the gate asks it again by itself")
 	}
 	w.status.Error = text
 }

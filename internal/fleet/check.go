@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"robotsgate/policy/pace"
 )
 
 // A Finding is the result of one check of a fleet's store.
@@ -36,9 +33,6 @@ const (
 // own, so Check waits longer.
 const checkTime = 5 * time.Second
 
-// scratchTime is how long the store keeps what Check writes.
-const scratchTime = 10 * time.Second
-
 // Check tries what a gate needs of the store: it connects, runs every script with keys of its own, and
 // reads what other gates announce. It needs Address, Roots, Key, Prefix and Timeout.
 func Check(ctx context.Context, o Options) []Finding {
@@ -50,14 +44,14 @@ func Check(ctx context.Context, o Options) []Finding {
 	if err != nil {
 		return []Finding{{Subject: "store", Verdict: Failed, Text: err.Error()}}
 	}
-	server, err := checked(ctx, func(ctx context.Context) (server, error) {
+	server, err := checked(ctx, func(ctx context.Context) (*redisServer, error) {
 		return dial(ctx, string(o.Address), o.Roots, o.Prefix, 2*checkTime) // the time of ctx ends first
 	})
 	if err != nil {
 		return []Finding{{Subject: "store", Verdict: Failed, Text: fmt.Sprintf("%s: %v", a, err), Advice: remedy(err, a, o.Prefix)}}
 	}
 	defer server.close()
-	c := &checker{options: o, sealer: s, server: server.(*redisServer), address: a}
+	c := &checker{options: o, sealer: s, server: server, address: a}
 	findings := c.state(ctx)
 	return append(findings, c.permissions(ctx))
 }
@@ -175,73 +169,20 @@ func (c *checker) gates(all [][]byte) Finding {
 	return f
 }
 
-// permissions runs every script with keys that no gate has.
+// permissions runs every script.
 func (c *checker) permissions(ctx context.Context) Finding {
-	id := strings.ToLower(rand.Text())
-	name := c.sealer.name("doctor " + id)
-	s := *c.server
-	s.fleet = name + ":"
-	var fence int64
-	steps := []struct {
-		name string
-		run  func(context.Context) error
-	}{
-		{"save", func(ctx context.Context) error {
-			saved, err := s.save(ctx, name, 0, value{sealed: c.sealer.seal(name, kindSet, []byte(id))}, scratchTime)
-			return cmp.Or(err, missing(saved))
-		}},
-		{"load", func(ctx context.Context) error {
-			got, err := s.load(ctx, name, false)
-			if err != nil {
-				return err
-			}
-			text, _, err := c.sealer.open(name, kindSet, got.sealed)
-			return cmp.Or(err, missing(string(text) == id))
-		}},
-		{"acquire", func(ctx context.Context) (err error) {
-			fence, err = s.acquire(ctx, name, id, scratchTime)
-			return cmp.Or(err, missing(fence > 0))
-		}},
-		{"renew", func(ctx context.Context) error {
-			held, err := s.renew(ctx, name, fence, scratchTime)
-			return cmp.Or(err, missing(held))
-		}},
-		{"release", func(ctx context.Context) error { return s.release(ctx, name, fence) }},
-		{"reserve", func(ctx context.Context) error {
-			_, err := s.reserve(ctx, name, pace.Reservation{Interval: time.Second, Since: -1, Longest: time.Second, Memory: scratchTime})
-			return err
-		}},
-		{"notify", func(ctx context.Context) error { return s.notify(ctx, []byte(id)) }},
-		{"notices", func(ctx context.Context) error {
-			all, _, err := s.notices(ctx, "0-1") // a position before the first, to read it
-			return cmp.Or(err, missing(len(all) == 1))
-		}},
-		{"announce", func(ctx context.Context) error {
-			_, _, err := s.announce(ctx, id, []byte(id), scratchTime)
-			return err
-		}},
-	}
 	var first error
 	var failed []string
-	for _, step := range steps {
-		if _, err := checked(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, step.run(ctx) }); err != nil {
+	for _, t := range trials(c.server, c.sealer) {
+		if _, err := checked(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.run(ctx) }); err != nil {
 			first = cmp.Or(first, err)
-			failed = append(failed, step.name)
+			failed = append(failed, t.script)
 		}
 	}
 	if first == nil {
 		return Finding{Subject: "permissions", Verdict: Passed, Text: "all scripts run, and read what they write"}
 	}
 	return Finding{Subject: "permissions", Verdict: Failed, Text: fmt.Sprintf("scripts that fail: %s; the first: %v", strings.Join(failed, ", "), first), Advice: remedy(first, c.address, c.options.Prefix)}
-}
-
-var errMissing = errors.New("what was written is not there: the address may be that of several servers that share nothing")
-
-func missing(found bool) error {
-	if found {
-		return nil
-	}
-	return errMissing
 }
 
 // remedy returns what to do about an error of the store, or of the way to it.

@@ -17,7 +17,7 @@ import (
 const minDialTimeout = time.Second
 
 // dial connects to the store at an address. roots are for rediss://; nil means the system's.
-func dial(ctx context.Context, text string, roots *x509.CertPool, prefix string, timeout time.Duration) (server, error) {
+func dial(ctx context.Context, text string, roots *x509.CertPool, prefix string, timeout time.Duration) (*redisServer, error) {
 	a, err := parseAddress(Address(text))
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func dial(ctx context.Context, text string, roots *x509.CertPool, prefix string,
 		return nil, serverError(err)
 	}
 	open, end := context.WithCancel(context.Background())
-	s := &redisServer{client: client, fleet: prefix + ":{fleet}:"}
+	s := &redisServer{client: client, fleet: prefix + ":{fleet}:", noticesTTL: noticesTTL}
 	s.stop = sync.OnceFunc(func() {
 		end()
 		d.close() // first, so that Close does not wait for answers

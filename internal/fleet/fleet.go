@@ -9,6 +9,7 @@ package fleet
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -120,7 +121,18 @@ func Open(o Options) (*Fleet, error) {
 	f.address = a.String()
 	f.connect(o, func(ctx context.Context) (server, error) {
 		s := f.settings.Load()
-		return dial(ctx, string(o.Address), s.Roots, o.Prefix, s.Timeout)
+		server, err := dial(ctx, string(o.Address), s.Roots, o.Prefix, s.Timeout)
+		if err != nil {
+			return nil, err
+		}
+		// The probe is one script. Its success does not show that the one that the store has refused runs now.
+		if _, refused := errors.AsType[answerError](f.link.status().err); refused {
+			if err := allRun(ctx, server, f.sealer, s.Timeout); err != nil {
+				server.close()
+				return nil, f.link.late(err)
+			}
+		}
+		return server, nil
 	})
 	return f, nil
 }

@@ -66,9 +66,10 @@ func newScript(name string) *rueidis.Lua {
 //	PREFIX:{fleet}:n    the stream of notices
 //	PREFIX:{fleet}:g    the hash of the gates
 type redisServer struct {
-	client rueidis.Client
-	fleet  string // names of the keys of the whole fleet begin with it
-	stop   func()
+	client     rueidis.Client
+	fleet      string        // names of the keys of the whole fleet begin with it
+	noticesTTL time.Duration // since the last notice
+	stop       func()
 }
 
 // call runs a script and returns its answer.
@@ -82,6 +83,11 @@ func (s *redisServer) call(ctx context.Context, script *rueidis.Lua, keys []stri
 
 // userName is where a server names its user.
 var userName = regexp.MustCompile(`\bUser \S+ has\b`)
+
+// An answerError is an error with which the store has answered, so that its connection works.
+type answerError string
+
+func (e answerError) Error() string { return string(e) }
 
 // serverError returns errWrongType for the store's WRONGTYPE. It cuts other errors of the store to 200 bytes,
 // without what the gate has sent, and returns all others as they are.
@@ -98,7 +104,7 @@ func serverError(err error) error {
 		if strings.HasPrefix(text, "The user executing the script can't") {
 			text = "NOPERM " + text // which Redis 7.0 leaves out
 		}
-		return errors.New(text[:min(len(text), 200)])
+		return answerError(text[:min(len(text), 200)])
 	}
 	return err
 }
@@ -251,7 +257,7 @@ func (s *redisServer) notify(ctx context.Context, notice []byte) error {
 	if len(notice) > maxNotice {
 		return fmt.Errorf("%w: a notice of more than %d bytes", errTooLong, maxNotice)
 	}
-	_, err := yes(s.call(ctx, notifyScript, []string{s.fleet + "n"}, string(notice), strconv.Itoa(maxNotices), millis(noticesTTL)))
+	_, err := yes(s.call(ctx, notifyScript, []string{s.fleet + "n"}, string(notice), strconv.Itoa(maxNotices), millis(s.noticesTTL)))
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"robotsgate/internal/admin"
 	"robotsgate/internal/config"
 	"robotsgate/internal/metrics"
+	"robotsgate/policy"
 )
 
 // administer makes the pages of the admin listener, for the configuration in force.
@@ -33,9 +34,9 @@ func (g *Gate) administer() {
 		a.Fleet = g.fleet.Status
 	}
 	a.Evidence = g.evidence()
-	c := g.config // as the engine below
-	a.Alerts = func() []admin.Alert { return g.alerts(c) }
+	c := g.config      // as the engine below
 	engine := g.engine // a reload changes the field, and makes new pages
+	a.Alerts = func() []admin.Alert { return g.alerts(c, engine) }
 	a.Sizes = func() []admin.Size { return g.sizes(engine) }
 	h := admin.New(a)
 	g.pages.Store(&h)
@@ -81,6 +82,7 @@ func (g *Gate) watchMetrics() {
 		Rules:        g.engine.Snapshots().Cached,
 		Tags:         g.remembered.Size,
 		Snapshots:    func() (origins, bytes int64) { u := g.store.Usage(); return u.Origins, u.Bytes },
+		SaveError:    g.engine.Snapshots().SaveError,
 		Lost:         g.audit.Lost,
 		Failures:     g.descriptors.Failures,
 		Waiting:      g.pacer.Waiting,
@@ -93,8 +95,8 @@ func (g *Gate) watchMetrics() {
 	g.metrics.Watch(sources)
 }
 
-// alerts returns the problems that an operator should solve. C is the configuration in force.
-func (g *Gate) alerts(c *Config) []admin.Alert {
+// alerts returns the problems that an operator should solve. C is the configuration in force, with its engine.
+func (g *Gate) alerts(c *Config, engine *policy.Engine) []admin.Alert {
 	var all []admin.Alert
 	add := func(kind, text, do string, details ...string) {
 		all = append(all, admin.Alert{Kind: kind, Text: text, Details: details, Do: do})
@@ -102,6 +104,10 @@ func (g *Gate) alerts(c *Config) []admin.Alert {
 	if mistakes := g.mistakes.Load(); mistakes != nil {
 		add("reload", "The changed configuration has mistakes, so the one before stays in force:",
 			"Correct the file: the gate reads it again by itself. robotsgate validate checks it.", *mistakes...)
+	}
+	if keys := g.waiting.Load(); keys != nil {
+		add("restart", "These keys have changed in the file, but only a restart puts them in force:",
+			"Restart the gate when it suits you, or set the keys back.", *keys...)
 	}
 	if expired := expiredOverrides(c, time.Now()); len(expired) > 0 {
 		add("overrides", "These overrides have expired and are ignored:", "Remove them from the configuration, or set a later expires.", expired...)
@@ -112,6 +118,10 @@ func (g *Gate) alerts(c *Config) []admin.Alert {
 	if err := g.audit.Err(); err != nil {
 		add("audit", fmt.Sprintf("The audit log can't be written; records lost so far: %d", g.audit.Lost()),
 			"Check the disk of log.audit and its permissions, or the reader of its pipe.", err.Error())
+	}
+	if err := engine.Snapshots().SaveError(); err != nil {
+		add("snapshots", "Snapshots of robots.txt can't be saved, so that they stay in memory, and are lost at the end of the process:",
+			"Check the space and permissions of data_dir. The gate tries again by itself.", err.Error())
 	}
 	if clients := untrusting(g); len(clients) > 0 {
 		add("trust", "These clients have rejected the gate's certificates in the last hour:",

@@ -57,6 +57,7 @@ type Gate struct {
 	auditFails     func() error             // why the audit log can't be written; nil: requests do not depend on it
 	configurations *configurations.Store    // evidence for decisions
 	mistakes       atomic.Pointer[[]string] // of the configuration that was refused last; nil: it was not refused
+	waiting        atomic.Pointer[[]string] // keys that were changed, and that a restart puts in force; nil: none
 
 	descriptors   *proxy.Descriptors
 	listener      net.Listener

@@ -65,7 +65,9 @@ func (g *Gate) reload(r revision) {
 		g.refuse(r.err)
 		return
 	}
+	g.waiting.Store(nil)
 	if len(kept) > 0 {
+		g.waiting.Store(&kept)
 		g.log.Warn("these keys have changed too, but only a restart puts them in force", "keys", strings.Join(kept, ", "))
 	}
 	for _, what := range loosened(old, r.config) {

@@ -46,7 +46,8 @@ type Metrics struct {
 	tdmrepFetches *prometheus.CounterVec
 	fetched       prometheus.Histogram
 
-	reloads *prometheus.CounterVec
+	reloads       *prometheus.CounterVec
+	reloadRefused prometheus.Gauge
 
 	fleetCalls prometheus.Histogram
 
@@ -103,6 +104,8 @@ func New() *Metrics {
 	m.tdmrepFetches = m.counters("robotsgate_tdmrep_fetches_total", "Fetches of tdmrep.json by outcome.", "outcome", outcomes...)
 	m.fetched = m.histogram("robotsgate_robots_fetch_seconds", "Duration of fetches of robots.txt.", originTimes)
 	m.reloads = m.counters("robotsgate_config_reloads_total", "Changes of the configuration: applied, or refused because of a mistake.", "outcome", "applied", "refused")
+	m.reloadRefused = prometheus.NewGauge(prometheus.GaugeOpts{Name: "robotsgate_config_reload_refused", Help: "1 while a changed configuration is refused because of a mistake, so that the one before stays in force."})
+	m.registry.MustRegister(m.reloadRefused)
 	m.leaves = m.counters("robotsgate_leaf_certificates_total", "Certificates presented to clients: signed for the connection, or from the cache.", "from", "signed", "cache")
 	m.signing = m.histogram("robotsgate_leaf_signing_seconds", "Duration of making and signing a certificate.", signingTimes)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -239,9 +242,10 @@ func (m *Metrics) Leaf(signed time.Duration) {
 
 // Reload counts a change of the configuration.
 func (m *Metrics) Reload(applied bool) {
-	outcome := "refused"
+	outcome, refused := "refused", 1.0
 	if applied {
-		outcome = "applied"
+		outcome, refused = "applied", 0
 	}
+	m.reloadRefused.Set(refused)
 	m.reloads.WithLabelValues(outcome).Inc()
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"net/netip"
@@ -46,6 +47,7 @@ func watchedSources() Sources {
 		Rules:     func() memcache.Size { return memcache.Size{Entries: 5, Bytes: 6} },
 		Tags:      func() memcache.Size { return memcache.Size{Entries: 7, Bytes: 8} },
 		Snapshots: func() (int64, int64) { return 9, 10 },
+		SaveError: func() error { return errors.New("full") },
 		Lost:      func() int64 { return 11 },
 		Failures:  func() int64 { return 14 },
 		Waiting:   func() int { return 15 },
@@ -54,7 +56,7 @@ func watchedSources() Sources {
 			return fleet.Status{State: fleet.Connected, Gates: make([]fleet.Gate, 3), Differ: true, Calls: 16, Failures: 17, Rejected: 18}
 		},
 		Evidence: func() audit.Status {
-			return audit.Status{Size: 21, Broken: "changed", Witnesses: []evidence.WitnessStatus{
+			return audit.Status{Size: 21, Error: "full", Broken: "changed", Witnesses: []evidence.WitnessStatus{
 				{Name: "a.example", Size: 22, Cosigned: time.Unix(1700000000, 0), Cosignatures: 23, Failures: 24}, {Name: "b.example"},
 			}}
 		},
@@ -148,7 +150,10 @@ func TestRequest(t *testing.T) {
 		`robotsgate_leaf_signing_seconds_count 1`,
 		`robotsgate_config_reloads_total{outcome="applied"} 1`,
 		`robotsgate_config_reloads_total{outcome="refused"} 2`,
+		`robotsgate_config_reload_refused 1`,
 	)
+	m.Reload(true)
+	wantLines(t, scrape(m), `robotsgate_config_reload_refused 0`)
 }
 
 func TestWatch(t *testing.T) {
@@ -171,6 +176,8 @@ func TestWatch(t *testing.T) {
 		`robotsgate_cache_bytes{cache="tags"} 8`,
 		`robotsgate_snapshot_origins 9`,
 		`robotsgate_snapshot_bytes 10`,
+		`robotsgate_snapshot_save_failing 1`,
+		`robotsgate_audit_checkpoint_failing 1`,
 		`robotsgate_audit_lost_records_total 11`,
 		`robotsgate_resource_failures_total 14`,
 		`robotsgate_ca_expiry_timestamp_seconds 1.8e+09`,

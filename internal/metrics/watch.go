@@ -22,6 +22,7 @@ type Sources struct {
 	Rules        func() memcache.Size                // compiled robots.txt files in memory
 	Tags         func() memcache.Size                // remembered robots tags
 	Snapshots    func() (origins int64, bytes int64) // in the store
+	SaveError    func() error                        // why snapshots can't be saved; nil: they can
 	Lost         func() int64                        // entries of the audit log that could not be written
 	Failures     func() int64                        // see proxy.Descriptors
 	Waiting      func() int                          // requests that wait for their turn
@@ -79,6 +80,7 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	origins, bytes := w.Snapshots()
 	send(gauge, "robotsgate_snapshot_origins", "Origins with a snapshot in the store.", origins, nil)
 	send(gauge, "robotsgate_snapshot_bytes", "Size of all snapshots and their index in the store.", bytes, nil)
+	send(gauge, "robotsgate_snapshot_save_failing", "1 while snapshots can't be saved in the store, and stay in memory.", flag(w.SaveError() != nil), nil)
 	send(counter, "robotsgate_audit_lost_records_total", "Audit records that could not be written.", w.Lost(), nil)
 	send(counter, "robotsgate_resource_failures_total", "Connections that could not be opened or accepted because no file descriptor, local port or memory was left.", w.Failures(), nil)
 	send(gauge, "robotsgate_pace_waiting", "Requests that wait for their turn at an origin.", int64(w.Waiting()), nil)
@@ -115,6 +117,7 @@ func collectFleet(s fleet.Status, send sender) {
 func collectEvidence(s audit.Status, send sender) {
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	send(gauge, "robotsgate_audit_not_continued", "1 if the audit log could not be continued at the start, so that a new one has begun.", flag(s.Broken != ""), nil)
+	send(gauge, "robotsgate_audit_checkpoint_failing", "1 while the audit log gets no checkpoint, since data_dir can't be written.", flag(s.Error != ""), nil)
 	send(gauge, "robotsgate_audit_checkpoint_records", "Records that the last checkpoint of the audit log covers.", s.Size, nil)
 	for _, w := range s.Witnesses {
 		name := prometheus.Labels{"witness": w.Name}

@@ -29,6 +29,7 @@ type Refusal struct {
 	Redacted bool      `json:"redacted,omitempty"`   // values of its query have been replaced
 	Kind     string    `json:"kind"`                 // a [proxy.Refusal]
 	Why      string    `json:"why"`                  // may have text from the network
+	Client   string    `json:"client,omitempty"`     // the address, of a client that is none of the crawlers
 	Status   int       `json:"status,omitempty"`     // of the response
 	Reported bool      `json:"reported,omitempty"`
 }
@@ -52,6 +53,9 @@ func refusalOf(x *proxy.Record, redact bool) *Refusal {
 	f := &Refusal{
 		ID: x.ID, Time: x.Start.UTC().Truncate(time.Second), Crawler: kept(x.Crawler), Method: kept(x.Method), URL: kept(url), Cut: len(url) > maxText, Redacted: url != x.URL,
 		Kind: string(kind), Why: kept(why(x)), Status: x.Status, Reported: x.Refused == "" && !x.Decision.Enforced,
+	}
+	if x.Refused == proxy.ByLogin && x.Client.IsValid() {
+		f.Client = x.Client.String()
 	}
 	if f.Cut {
 		f.Digest = snapshot.Digest(url)

@@ -2,6 +2,7 @@ package requestlog
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,14 @@ import (
 	"robotsgate/internal/escape"
 	"robotsgate/internal/terminal"
 )
+
+// A length is a time that JSON has in seconds, as the audit log does, and text with its unit.
+type length time.Duration
+
+func (l length) String() string { return time.Duration(l).String() }
+
+// MarshalJSON returns the seconds.
+func (l length) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(l).Seconds()) }
 
 // ForLog writes records of the log. They do not go by log.level: log.requests and the options
 // ask for them.
@@ -35,7 +44,7 @@ func ForLog(log slog.Handler) Form {
 				message = "request would be denied"
 			}
 			write(r.end, message, slog.String("id", r.id), slog.String("crawler", r.crawler), slog.String("client", r.client), slog.String("method", r.method), slog.String("url", r.url), slog.String("url_sha256", r.digest),
-				slog.Int("status", r.status), slog.Duration("duration", r.duration), slog.String("reason", r.reason), slog.String("cause", r.cause))
+				slog.Int("status", r.status), slog.Any("duration", length(r.duration)), slog.String("reason", r.reason), slog.String("cause", r.cause))
 		}
 		if more > 0 {
 			write(time.Now(), "further requests have no line, since there were too many", slog.Int("requests", more))

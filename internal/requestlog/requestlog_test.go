@@ -63,6 +63,21 @@ func TestOnTerminal(t *testing.T) {
 	}
 }
 
+// TestDuration: the log in JSON has seconds, as the audit log does. Text has the unit.
+func TestDuration(t *testing.T) {
+	var text, json bytes.Buffer
+	r := []line{{duration: 708789 * time.Nanosecond}, {duration: 2 * time.Second}}
+	ForLog(slog.NewTextHandler(&text, nil)).print(r, 0)
+	ForLog(slog.NewJSONHandler(&json, nil)).print(r, 0)
+	for got, all := range map[string][]string{text.String(): {" duration=708.789µs", " duration=2s"}, json.String(): {`"duration":0.000708789}`, `"duration":2}`}} {
+		for _, want := range all {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s is missing in\n%s", want, got)
+			}
+		}
+	}
+}
+
 // TestBounded: a line is bounded, in both formats of the log and while it waits, whatever the request and its rule
 // are. A URL that is cut is named by its SHA-256.
 func TestBounded(t *testing.T) {

@@ -123,6 +123,9 @@ func (r *Resolver) Close() {
 // decision that is recorded afterwards then names no evidence that a crash could take away.
 func (r *Resolver) Settle(ctx context.Context) { r.cache.unsaved.settle(ctx) }
 
+// SaveError returns why snapshots can't be saved, so that they stay in memory; nil: they can.
+func (r *Resolver) SaveError() error { return r.cache.unsaved.failure() }
+
 // Known returns the set of a scope, without a fetch.
 func (r *Resolver) Known(ctx context.Context, s Scope) (set Set, ok bool) {
 	known := r.cache.find(ctx, s.Key())

@@ -33,7 +33,7 @@ type writeBehind struct {
 	log   *slog.Logger
 
 	mu       sync.Mutex
-	failing  bool                // the last try to save failed
+	failed   error               // why the last try to save failed; nil: it did not
 	tried    chan struct{}       // closed after the next try to save
 	queue    []*unsaved          // the oldest first
 	newest   map[string]*unsaved // of each key
@@ -114,7 +114,7 @@ func (w *writeBehind) settle(ctx context.Context) {
 		return
 	}
 	last := w.queue[len(w.queue)-1]
-	for !w.failing && slices.Contains(w.queue, last) {
+	for w.failed == nil && slices.Contains(w.queue, last) {
 		tried := w.tried
 		w.mu.Unlock()
 		select {
@@ -127,6 +127,13 @@ func (w *writeBehind) settle(ctx context.Context) {
 		w.mu.Lock()
 	}
 	w.mu.Unlock()
+}
+
+// failure returns why the last try to save failed, nil if it did not.
+func (w *writeBehind) failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
 }
 
 // nudge wakes the receiver from a channel with a buffer of one.
@@ -162,7 +169,7 @@ func (r *Set) within(next *Set) bool {
 func (w *writeBehind) loop(ctx context.Context) {
 	defer close(w.stopped)
 	var logged loglimit.Minute
-	for stopping := false; !stopping; {
+	for stopping, failing := false, false; !stopping; {
 		select {
 		case <-w.wake:
 		case <-ctx.Done():
@@ -173,8 +180,11 @@ func (w *writeBehind) loop(ctx context.Context) {
 			if logged.Add() > 0 {
 				w.log.Error("snapshots can't be saved, they stay in memory", "error", err, "origins", n)
 			}
-			pause, hurry = retryInterval, nil
+			pause, hurry, failing = retryInterval, nil, true
 			nudge(w.wake)
+		} else if failing {
+			w.log.Info("snapshots are saved again")
+			failing = false
 		}
 		select {
 		case <-time.After(pause):
@@ -202,7 +212,7 @@ func (w *writeBehind) save() (tried int, err error) {
 			w.remove(round)
 		}
 		w.mu.Lock()
-		w.failing = err != nil
+		w.failed = err
 		close(w.tried)
 		w.tried = make(chan struct{})
 		w.mu.Unlock()

@@ -1,12 +1,14 @@
 package snapshot
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -75,8 +77,8 @@ func (w *writeBehind) check(t *testing.T) (waiting int) {
 // that only adds to the one before replaces it.
 func TestWriteBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &savedLog{durable: newDurable()}
-		w := newWriteBehind(store, 1<<20, slog.New(slog.DiscardHandler))
+		store, logged := &savedLog{durable: newDurable()}, new(bytes.Buffer)
+		w := newWriteBehind(store, 1<<20, slog.New(slog.NewTextHandler(logged, nil)))
 		defer w.close()
 		const origin = "https://a.example"
 		var e *entry
@@ -111,8 +113,16 @@ func TestWriteBehind(t *testing.T) {
 			add(fmt.Sprint("full ", i))
 			time.Sleep(time.Second) // fake clock
 		}
+		synctest.Wait()
+		if err := w.failure(); err == nil || strings.Contains(logged.String(), "saved again") {
+			t.Errorf("while the store fails: %v, and the log has\n%s", err, logged)
+		}
 		store.fail(nil)
 		time.Sleep(time.Minute) // fake clock
+		synctest.Wait()
+		if err := w.failure(); err != nil || strings.Count(logged.String(), "snapshots are saved again") != 1 {
+			t.Errorf("after the failure: %v, and the log has\n%s", err, logged)
+		}
 		if !slices.Equal(store.all(), want) {
 			t.Errorf("after a failure: saved %v, want %v", store.all(), want)
 		}

@@ -161,7 +161,7 @@ func (l *ConnLimits) Reject(at Limit, name string) {
 	names, open := l.rejected[at].Add(name), l.conns
 	l.mu.Unlock() // before the log, which may block
 	if len(names) > 0 {
-		l.Log.Warn("connections are rejected: their clients have as many open as a limit allows",
+		l.Log.Warn("connections are rejected: their clients have as many open as a limit allows; raise the limit, or find out why they open so many",
 			"limit", at.String(), "clients", strings.Join(names, ", "), "open", open)
 	}
 }
