@@ -316,6 +316,40 @@ func TestPutBack(t *testing.T) {
 	})
 }
 
+// TestPutBackOlder: an authentic value that is put back as the newest version is ignored by a gate whose own answer is
+// newer, also when it starts again.
+func TestPutBackOlder(t *testing.T) {
+	inFleet(t, 1, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		gate, name := gates[0], gates[0].sealer.name("https://a.example")
+		w.changes("User-agent: *\nAllow: /\n")
+		gate.decide(t, "a.example", "bot")
+		time.Sleep(time.Minute) // fake clock
+		old, err := s.load(t.Context(), name, true)
+		if err != nil || old.body == nil {
+			t.Fatal(old, err)
+		}
+		w.changes("User-agent: *\nDisallow: /\n")
+		gate.refresh(t, "a.example")
+		time.Sleep(time.Minute) // fake clock
+		last, err := s.load(t.Context(), name, false)
+		if err != nil || last.version <= old.version {
+			t.Fatal(last, err)
+		}
+		if saved, err := s.save(t.Context(), name, last.version, old.value, time.Hour); !saved || err != nil {
+			t.Fatal(saved, err)
+		}
+		if got := gate.decide(t, "a.example", "bot"); got != "deny rule memory" {
+			t.Error(got)
+		}
+		again := newTestGate(t, "gate1", gate.own, w, to(s))
+		defer again.close()
+		connected(again)
+		if got := again.decide(t, "a.example", "bot"); got != "deny rule store" || again.Status().Rejected > 0 {
+			t.Errorf("after a restart: %s, %d values were rejected", got, again.Status().Rejected)
+		}
+	})
+}
+
 // TestEmptied: an emptied store is noticed, and paces are cautious for a while.
 func TestEmptied(t *testing.T) {
 	inFleet(t, 3, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
