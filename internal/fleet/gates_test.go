@@ -270,13 +270,17 @@ func TestBusy(t *testing.T) {
 		time.Sleep(time.Second) // fake clock
 		set, _ := gates[0].own.Load(t.Context(), "https://a.example")
 		s.flush()
-		for range maxCalls {
+		const calls = 32 // at the same time
+		if n := cap(gates[0].link.slots); n != calls {
+			t.Fatalf("%d calls at the same time, want %d", n, calls)
+		}
+		for range calls {
 			gates[0].link.slots <- struct{}{}
 		}
 		if err := gates[0].Save(t.Context(), map[string]snapshot.Set{"https://a.example": set}); err != nil {
 			t.Fatal(err)
 		}
-		for range maxCalls {
+		for range calls {
 			<-gates[0].link.slots
 		}
 		time.Sleep(5 * time.Second) // fake clock
