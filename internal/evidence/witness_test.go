@@ -198,16 +198,16 @@ func TestRewrittenWithKey(t *testing.T) {
 		if v := verifyWitnessed(t, filepath.Dir(file), w); v.Faulty > 0 || w.size != 5 {
 			t.Fatalf("the true log: faults %q, %d records are cosigned", v.Faults, w.size)
 		}
-		var cosigned string
+		var cosigned strings.Builder
 		for line := range strings.Lines(read(t, file)) {
 			if strings.Contains(line, "— witness.example ") {
-				cosigned += line
+				cosigned.WriteString(line)
 			}
 		}
 		for _, sizes := range [][]int64{{3, 5}, {2, 6}} {
 			file := written(100, sizes...)
 			text := read(t, file)
-			for _, more := range []string{"", cosigned} {
+			for _, more := range []string{"", cosigned.String()} {
 				if err := os.WriteFile(file, []byte(text+more), 0o600); err != nil {
 					t.Fatal(err)
 				}
