@@ -61,9 +61,9 @@ func TestSlowDecisionsWait(t *testing.T) {
 		if other.slow != limit {
 			t.Error("after a reload there is another limit")
 		}
-		limit.waiting.Add(maxSlowWaiting - 1)
+		limit.waiting.Add(1024 - 1)
 		wantCostly(t.Context(), ErrCostly, 0)
-		limit.waiting.Add(1 - maxSlowWaiting)
+		limit.waiting.Add(1 - 1024)
 		limit.release()
 		synctest.Wait()
 		if len(decided) != 1 || decided[0] != TooComplex {

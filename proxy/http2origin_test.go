@@ -155,6 +155,7 @@ func TestHTTP2OriginLength(t *testing.T) {
 		{name: "a list", lengths: []string{"2, 3"}, want: 502},
 		{name: "a list of one", lengths: []string{"2, 2"}, want: 502},
 		{name: "two", lengths: []string{"2", "3"}, want: 502},
+		{name: "two that are equal", lengths: []string{"2", "2"}, want: 502},
 		{name: "-1 twice", lengths: []string{"-1", "-1"}, want: 502},
 		{name: "right, then -1", lengths: []string{"2", "-1"}, want: 502},
 		{name: "empty", lengths: []string{""}, want: 502},
@@ -198,6 +199,8 @@ func TestHTTP2OriginLength(t *testing.T) {
 				wantHeader(t, resp, proxyStatus, "robotsgate;error=http_protocol_error")
 			case c.want == 200 && !c.empty && !c.cut && string(got) != body:
 				t.Errorf("got %q", got)
+			case c.name == "too short" && string(got) != body[:1]:
+				t.Errorf("got %q, want what was announced", got)
 			}
 		})
 	}

@@ -3,8 +3,10 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,11 +18,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"golang.org/x/crypto/bcrypt"
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/proxy/internal/auth"
 )
 
 // The passwords of these tests.
@@ -497,6 +501,34 @@ func TestKnownLoginIsNotDelayed(t *testing.T) {
 	if _, after := w.gate.LoginComparisons(); after > before+1 {
 		t.Errorf("a known login waited for %d comparisons", after-before)
 	}
+}
+
+// In IPv6 all addresses of a /64 count as one for comparisons of passwords: if more of their logins wait than may of one
+// address, one is refused.
+func TestLoginsFromOneNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // no time passes while passwords are compared
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c := clients{log: slog.New(slog.DiscardHandler), verifier: auth.NewVerifier()}
+		login := loginFor("team", newsPassword)
+		const flood = 400
+		ended := make(chan error, flood)
+		for n := range flood {
+			from := sender{login: auth.New("team", fmt.Sprint("guess ", n))}
+			from.Addr = netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n))
+			go func() {
+				i := c.begin(ctx, from)
+				i.proves(&login)
+				ended <- i.err
+			}()
+		}
+		for range flood {
+			if errors.Is(<-ended, auth.ErrBusy) {
+				return
+			}
+		}
+		t.Error("none is refused")
+	})
 }
 
 // A wrong password is compared once, however often a client sends it.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 
@@ -141,5 +142,56 @@ func TestRefusedWithoutMemory(t *testing.T) {
 			resp, _ = v.get(t, "/", "Long", long)
 			wantStatus(t, resp, http.StatusServiceUnavailable)
 		}
+		if v.name != "http" { // the connection to the origin may be one over HTTP/2
+			resp, _ = send(t, v.client, http.MethodPost, v.origin+"/", strings.NewReader(long[:16<<10]))
+			wantStatus(t, resp, http.StatusOK)
+			resp, _ = send(t, v.client, http.MethodPost, v.origin+"/", strings.NewReader(long))
+			wantStatus(t, resp, http.StatusServiceUnavailable)
+			wantHeader(t, resp, "Retry-After", "1")
+		}
 	})
+}
+
+// Beside a connection's first request, which is free, an HTTP/2 request is reset: at once if there is no memory for it,
+// after IdleTimeout if there is none to send it on.
+func TestResetWithoutMemory(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		left int64 // of the memory
+		idle time.Duration
+	}{
+		{"no memory", 0, time.Minute}, // more than the test waits for
+		{"no memory to send it on", 64 << 10, short},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			answer := make(chan bool)
+			w := newWorld(t, options{
+				gate:    func(o *Options) { o.Limits.IdleTimeout = c.idle },
+				handler: func(http.ResponseWriter, *http.Request) { <-answer },
+			})
+			defer close(answer)
+			other := memory.Client{Budget: &w.gate.memory}
+			if !other.Take(memory.Limit-c.left, memory.ForStreams) {
+				t.Fatal("the memory is not taken")
+			}
+			conn, f := w.frames(t, "/first", 0)
+			eventually(t, "the first request reaches the origin", func() bool { return len(w.arrived()) == 1 })
+			begun := time.Now()
+			writeHead(f, 3, true, ":method", "GET", ":scheme", "https", ":authority", host(w.https), ":path", "/second", "user-agent", "ExampleBot")
+			conn.SetReadDeadline(begun.Add(patience))
+			for {
+				frame, err := f.ReadFrame()
+				if err != nil {
+					t.Fatalf("the second request is not reset: %v", err)
+				}
+				if h := frame.Header(); h.Type == http2.FrameRSTStream && h.StreamID == 3 {
+					break
+				}
+			}
+			if waited := time.Since(begun); c.left > 0 && waited < c.idle {
+				t.Errorf("it is reset after %v, want %v", waited, c.idle)
+			}
+			wantArrived(t, w, "GET /first")
+		})
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/proxy/internal/client"
 )
 
 // overRedirect sends a request over a connection to a port that was redirected, in TLS if there is a server name, and
@@ -60,6 +61,12 @@ func TestDeniedHostIsNotLookedUp(t *testing.T) {
 			}, false},
 			{"redirected, passthrough", func(w *world) string {
 				return w.overRedirect("443", "secret.passed.example.com", "")
+			}, false},
+			{"SOCKS", func(w *world) string {
+				conn := dialed(w.t, w.addr)
+				io.WriteString(conn, "\x05\x01\x00"+socksTo("secret.example.com", "80"))
+				received(w.t, conn, "\x05\x00"+socksReply(client.SocksNotAllowed))
+				return "403"
 			}, false},
 		} {
 			t.Run(parent+" "+c.name, func(t *testing.T) {

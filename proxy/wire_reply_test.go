@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"robotsgate/proxy/internal/response"
 )
 
 // What an origin may put on the wire, and what of it reaches a client. However
@@ -120,10 +118,10 @@ func TestWireReplies(t *testing.T) {
 		says("101 to nothing, unasked", "HTTP/1.1 101 Switching Protocols\r\n\r\n", bad),
 		floods("100 without end", "", "HTTP/1.1 100 Continue\r\n\r\n", bad),
 		{name: "103 without end", reply: wireReply{flood: "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"},
-			expect:  expect{want: 502, arrives: "GET /ok", informs: slices.Repeat([]int{103}, response.MaxInformational)},
+			expect:  expect{want: 502, arrives: "GET /ok", informs: slices.Repeat([]int{103}, 16)},
 			inHTTP2: &bad},
 		{name: "102 without end, each long", reply: wireReply{flood: "HTTP/1.1 102 Processing\r\nX: " + strings.Repeat("x", 100<<10) + "\r\n\r\n"},
-			expect: expect{want: 502, arrives: "GET /ok", informs: slices.Repeat([]int{102}, response.MaxInformational)}, inHTTP2: &bad},
+			expect: expect{want: 502, arrives: "GET /ok", informs: slices.Repeat([]int{102}, 16)}, inHTTP2: &bad},
 
 		// How much of a head.
 		floods("fields without end", head, "X-Flood: y\r\n", bad),

@@ -49,6 +49,28 @@ func TestTallyLongNames(t *testing.T) {
 	}
 }
 
+// TestTallyManyNames: hosts and errors are counted by 50,000 names. Of more, the least frequent are forgotten, and the
+// summary says so.
+func TestTallyManyNames(t *testing.T) {
+	var s Summary
+	const names = 50_000
+	line := func(name string) { s.Line(&Line{Entry: &Entry{Origin: "http://" + name, Error: name}}) }
+	for range 2 {
+		line("often")
+	}
+	for i := range names {
+		line(fmt.Sprint(i))
+		if estimated := i == names-1; s.Hosts.Estimated != estimated || s.Failures.Estimated != estimated {
+			t.Fatalf("%d names: estimated hosts %v, errors %v", i+2, s.Hosts.Estimated, s.Failures.Estimated)
+		}
+	}
+	for _, tally := range []*Tally{&s.Hosts, &s.Failures} {
+		if first := tally.Top(1)[0]; tally.Len() > names || first.Name != "often" || first.Requests != 2 {
+			t.Errorf("%d names, first %+v", tally.Len(), first)
+		}
+	}
+}
+
 // TestPreferences counts requests and origins by the value of each category. Of several statements n
 // counts.
 func TestPreferences(t *testing.T) {

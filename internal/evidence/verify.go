@@ -85,15 +85,23 @@ type Checkpoint struct {
 
 // logLines is what was read of a log.
 type logLines struct {
-	name     string
-	key      string
-	pieces   []*piece
-	roots    map[int64]signed    // the checkpoints, by size
-	wanted   map[int64]tlog.Hash // roots of the trees with sizes of known checkpoints; zero: not read
-	cosigned []int64             // by witness: size of the newest checkpoint
-	newest   int64               // size of the newest checkpoint
-	signed   time.Time           // its time
-	best     []Checkpoint        // by number of cosignatures; Note is empty: none
+	name         string
+	key          string
+	pieces       []*piece
+	roots        map[int64]signed    // the checkpoints, by size
+	wanted       map[int64]tlog.Hash // roots of the trees with sizes of known checkpoints; zero: not read
+	cosignatures []cosignature
+	cosigned     []int64      // by witness: size of the newest checkpoint that fits the entries; set at the end
+	newest       int64        // size of the newest checkpoint
+	signed       time.Time    // its time
+	best         []Checkpoint // by number of cosignatures; Note is empty: none
+}
+
+// A cosignature is one of a checkpoint, which need not fit the entries.
+type cosignature struct {
+	witness int
+	size    int64
+	root    tlog.Hash
 }
 
 // signed is a checkpoint in a log.
@@ -126,7 +134,8 @@ type piece struct {
 
 // A group is the entries between two checkpoints.
 type group struct {
-	size   int64 // the second of them
+	size   int64     // the second of them
+	root   tlog.Hash // its root
 	oldest time.Time
 }
 

@@ -66,7 +66,7 @@ func (v *Verifier) sign(log *logLines, c torchwood.Checkpoint, n *note.Note, l *
 	}
 	by := v.o.Keys.Cosigned(n)
 	for _, i := range by {
-		log.cosigned[i] = max(log.cosigned[i], c.N)
+		log.cosignatures = append(log.cosignatures, cosignature{i, c.N, c.Hash})
 	}
 	if best := &log.best[len(by)]; best.Note == "" || c.N >= best.Size {
 		*best = Checkpoint{l.Checkpoint, c.N, c.Hash, len(by)}
@@ -122,7 +122,7 @@ func (v *Verifier) cover(p *piece, c torchwood.Checkpoint, at place) {
 		p.broken = v.fault("%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", at, c.N, p.log.name, p.behind())
 	}
 	if p.covered < c.N {
-		p.groups = append(p.groups, group{c.N, p.tail.oldest})
+		p.groups = append(p.groups, group{c.N, c.Hash, p.tail.oldest})
 	}
 	p.covered, p.tail = c.N, interval{}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
 )
 
 const (
@@ -56,7 +58,7 @@ func (v *Verifier) join(l *logLines) {
 		case p.start == last.next && last.broken == "" && last.tree.Root() != p.root:
 			v.fault("%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", p.at, p.start, l.name, last.behind())
 		case p.start == last.next:
-			last.groups = append(last.groups, group{p.start, last.tail.oldest})
+			last.groups = append(last.groups, group{p.start, p.root, last.tail.oldest})
 			last.covered, last.tail = p.start, interval{}
 		case p.start >= last.covered && p.next > p.start:
 			v.cutTail(last, p.start, p.at)
@@ -81,12 +83,23 @@ func (v *Verifier) uncovered(p *piece, why string) {
 	v.note("%s:%d: no checkpoint covers %s of log %s: %s", p.at.file, p.line, p.behind(), p.log.name, why)
 }
 
-// checkWitnesses checks that each witness has seen all but the last entries.
+// checkWitnesses checks that each witness has seen all but the last entries. A cosignature counts if the entries have the
+// root that the witness has seen: the holder of the log's key may have put it behind other entries.
 func (v *Verifier) checkWitnesses(l *logLines) {
 	var last time.Time
+	first := l.pieces[0]
+	roots := map[int64]tlog.Hash{first.start: first.root}
 	for _, p := range l.pieces {
 		if p.last.After(last) {
 			last = p.last
+		}
+		for _, g := range p.groups {
+			roots[g.size] = g.root
+		}
+	}
+	for _, c := range l.cosignatures {
+		if c.size < first.start || roots[c.size] == c.root {
+			l.cosigned[c.witness] = max(l.cosigned[c.witness], c.size)
 		}
 	}
 	for i, name := range v.o.Keys.Witnesses() {

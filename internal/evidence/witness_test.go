@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -171,6 +172,49 @@ func TestWitness(t *testing.T) {
 		g.checkpoint(true)
 		if v := verifyWitnessed(t, dir, w); v.Faulty != 1 || !strings.Contains(v.Faults[0], "witness witness.example has cosigned 24 records, and not those written since") {
 			t.Errorf("faults %q", v.Faults)
+		}
+	})
+}
+
+// TestRewrittenWithKey: the holder of the gate's key can't rewrite records that a witness has cosigned, whether with no
+// cosignature or with those of the true log.
+func TestRewrittenWithKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWitness(t)
+		written := func(id int, checkpoints ...int64) (file string) {
+			dir := t.TempDir()
+			g := withWitness(t, dir, w)
+			g.id = id
+			for _, size := range checkpoints {
+				time.Sleep(2 * maxUncosigned)
+				g.entries(int(size - g.log.Size()))
+				g.checkpoint(false)
+				g.ask(w, true)
+				g.ask(w, true) // the first answer may have been 409
+			}
+			return filepath.Join(dir, "audit.jsonl")
+		}
+		file := written(0, 3, 5)
+		if v := verifyWitnessed(t, filepath.Dir(file), w); v.Faulty > 0 || w.size != 5 {
+			t.Fatalf("the true log: faults %q, %d records are cosigned", v.Faults, w.size)
+		}
+		var cosigned strings.Builder
+		for line := range strings.Lines(read(t, file)) {
+			if strings.Contains(line, "— witness.example ") {
+				cosigned.WriteString(line)
+			}
+		}
+		for _, sizes := range [][]int64{{3, 5}, {2, 6}} {
+			file := written(100, sizes...)
+			text := read(t, file)
+			for _, more := range []string{"", cosigned.String()} {
+				if err := os.WriteFile(file, []byte(text+more), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if v := verifyWitnessed(t, filepath.Dir(file), w); v.Faulty == 0 {
+					t.Errorf("a log with checkpoints of %v records and then %q is accepted", sizes, more)
+				}
+			}
 		}
 	})
 }

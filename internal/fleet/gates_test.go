@@ -270,13 +270,17 @@ func TestBusy(t *testing.T) {
 		time.Sleep(time.Second) // fake clock
 		set, _ := gates[0].own.Load(t.Context(), "https://a.example")
 		s.flush()
-		for range maxCalls {
+		const calls = 32 // at the same time
+		if n := cap(gates[0].link.slots); n != calls {
+			t.Fatalf("%d calls at the same time, want %d", n, calls)
+		}
+		for range calls {
 			gates[0].link.slots <- struct{}{}
 		}
 		if err := gates[0].Save(t.Context(), map[string]snapshot.Set{"https://a.example": set}); err != nil {
 			t.Fatal(err)
 		}
-		for range maxCalls {
+		for range calls {
 			<-gates[0].link.slots
 		}
 		time.Sleep(5 * time.Second) // fake clock
@@ -312,6 +316,40 @@ func TestPutBack(t *testing.T) {
 		time.Sleep(slow.notices) // fake clock
 		if n := gates[1].Status().Rejected - before; n != 2 {
 			t.Errorf("%d values were rejected, want 2", n)
+		}
+	})
+}
+
+// TestPutBackOlder: an authentic value that is put back as the newest version is ignored by a gate whose own answer is
+// newer, also when it starts again.
+func TestPutBackOlder(t *testing.T) {
+	inFleet(t, 1, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
+		gate, name := gates[0], gates[0].sealer.name("https://a.example")
+		w.changes("User-agent: *\nAllow: /\n")
+		gate.decide(t, "a.example", "bot")
+		time.Sleep(time.Minute) // fake clock
+		old, err := s.load(t.Context(), name, true)
+		if err != nil || old.body == nil {
+			t.Fatal(old, err)
+		}
+		w.changes("User-agent: *\nDisallow: /\n")
+		gate.refresh(t, "a.example")
+		time.Sleep(time.Minute) // fake clock
+		last, err := s.load(t.Context(), name, false)
+		if err != nil || last.version <= old.version {
+			t.Fatal(last, err)
+		}
+		if saved, err := s.save(t.Context(), name, last.version, old.value, time.Hour); !saved || err != nil {
+			t.Fatal(saved, err)
+		}
+		if got := gate.decide(t, "a.example", "bot"); got != "deny rule memory" {
+			t.Error(got)
+		}
+		again := newTestGate(t, "gate1", gate.own, w, to(s))
+		defer again.close()
+		connected(again)
+		if got := again.decide(t, "a.example", "bot"); got != "deny rule store" || again.Status().Rejected > 0 {
+			t.Errorf("after a restart: %s, %d values were rejected", got, again.Status().Rejected)
 		}
 	})
 }

@@ -122,7 +122,7 @@ func TestRedisCorruptKeys(t *testing.T) {
 	for i := range 2 * maxGates {
 		s.do(t, "HSET", gates, strconv.Itoa(i), now+" x")
 	}
-	if got, _, err = s.announce(ctx, "gate-1", []byte("one"), time.Hour); err != nil || len(got) > maxGates || string(got["gate-1"]) != "one" {
+	if got, _, err = s.announce(ctx, "gate-1", []byte("one"), time.Hour); err != nil || len(got) > 1000 || string(got["gate-1"]) != "one" {
 		t.Errorf("got %d gates, %v", len(got), err)
 	}
 }

@@ -35,6 +35,14 @@ func TestExampleIsTheDefault(t *testing.T) {
 	}
 }
 
+// TestDefaultListeners: without a configuration only this machine can connect.
+func TestDefaultListeners(t *testing.T) {
+	c := DefaultConfig()
+	if !isLoopback(c.Listen) || !isLoopback(c.Admin.Listen) || c.ListenTransparent != "" {
+		t.Errorf("the gate listens on %q, %q and %q", c.Listen, c.Admin.Listen, c.ListenTransparent)
+	}
+}
+
 // TestExampleHasEveryKey: config.yaml has every key, those of list items in comments, in
 // the order of the structs and with a comment.
 func TestExampleHasEveryKey(t *testing.T) {

@@ -221,7 +221,7 @@ func TestQuotaMany(t *testing.T) {
 	p := New(usual, nil)
 	defer p.Close()
 	withQuota(p)
-	for i := range maxCounts {
+	for i := range 250_000 {
 		r := Request{Origin: fmt.Sprintf("https://host-%d.shop.example:443", i), Crawler: "news"}
 		if _, err := p.Wait(t.Context(), r); err != nil {
 			t.Fatal(err)

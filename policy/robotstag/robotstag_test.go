@@ -146,24 +146,24 @@ func TestLimit(t *testing.T) {
 		want  string
 		cut   bool
 	}{
-		{[]string{strings.Repeat("a", MaxField-8) + ",noindex"}, "noindex", false},
-		{[]string{strings.Repeat("a", MaxField-7) + ",noindex"}, "", true},
-		{[]string{strings.Repeat("a", MaxField-8) + ",noindex, nofollow"}, "noindex", true},
-		{[]string{strings.Repeat("a", MaxField-8) + ",noindex \t , nofollow"}, "noindex", true},
-		{[]string{strings.Repeat("a", MaxField-8) + ",noindex nofollow"}, "", true},
+		{[]string{strings.Repeat("a", 8192-8) + ",noindex"}, "noindex", false},
+		{[]string{strings.Repeat("a", 8192-7) + ",noindex"}, "", true},
+		{[]string{strings.Repeat("a", 8192-8) + ",noindex, nofollow"}, "noindex", true},
+		{[]string{strings.Repeat("a", 8192-8) + ",noindex \t , nofollow"}, "noindex", true},
+		{[]string{strings.Repeat("a", 8192-8) + ",noindex nofollow"}, "", true},
 		{[]string{"noindex", strings.Repeat(member, 1000), "nofollow"}, "noindex", true},
-		{[]string{strings.Repeat("a", MaxField), "noindex"}, "", true},
-		{[]string{strings.Repeat("a", MaxField-9), "noindex"}, "noindex", false},
-		{[]string{strings.Repeat("a", MaxField-8), "noindex"}, "", true},
+		{[]string{strings.Repeat("a", 8192), "noindex"}, "", true},
+		{[]string{strings.Repeat("a", 8192-9), "noindex"}, "noindex", false},
+		{[]string{strings.Repeat("a", 8192-8), "noindex"}, "", true},
 		// The string of a parameter that is cut is not a rule.
-		{[]string{`*;nofollow, *;x="noindex, noarchive` + strings.Repeat("a", MaxField) + `";noai`}, "nofollow", true},
+		{[]string{`*;nofollow, *;x="noindex, noarchive` + strings.Repeat("a", 8192) + `";noai`}, "nofollow", true},
 		// A quote that isn't closed in time hides no complete member.
-		{[]string{`"noindex, ` + strings.Repeat("a", MaxField) + `"`}, "noindex", true},
-		{[]string{`ExampleBot: "noindex, nofollow,` + strings.Repeat("a", MaxField) + `"`}, "nofollow noindex", true},
-		{[]string{`noindex, 5" x, nofollow, ` + strings.Repeat("a", MaxField)}, "nofollow noindex", true},
-		{[]string{`"noindex, \"nofollow\", ` + strings.Repeat("a", MaxField) + `"`}, "nofollow noindex", true},
+		{[]string{`"noindex, ` + strings.Repeat("a", 8192) + `"`}, "noindex", true},
+		{[]string{`ExampleBot: "noindex, nofollow,` + strings.Repeat("a", 8192) + `"`}, "nofollow noindex", true},
+		{[]string{`noindex, 5" x, nofollow, ` + strings.Repeat("a", 8192)}, "nofollow noindex", true},
+		{[]string{`"noindex, \"nofollow\", ` + strings.Repeat("a", 8192) + `"`}, "nofollow noindex", true},
 		// A quote that is closed hides its commas.
-		{[]string{`*;x="a noindex, ` + strings.Repeat("a", MaxField-20) + `";nofollow` + strings.Repeat("a", 20)}, "", true},
+		{[]string{`*;x="a noindex, ` + strings.Repeat("a", 8192-20) + `";nofollow` + strings.Repeat("a", 20)}, "", true},
 	} {
 		tags := ParseHeader(nil, c.lines)
 		got := strings.Join(Effective(tags.For("ExampleBot")), " ")

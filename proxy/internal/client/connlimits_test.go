@@ -152,6 +152,32 @@ func TestRejectionsAreLogged(t *testing.T) {
 	})
 }
 
+// The log names the clients of HTTP/2 requests that are reset, once a minute.
+func TestResetsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := newLimits(10, 0)
+		l.Log = slog.New(slog.NewTextHandler(&out, nil))
+		one, other := &Conn{Conn: connFrom{from: textAddr("[2001:db8::7]:1")}}, &Conn{Conn: connFrom{from: textAddr("192.0.2.7:1")}}
+		l.ResetStream(one)
+		time.Sleep(59 * time.Second) // fake clock
+		for range 3 {
+			l.ResetStream(one)
+		}
+		time.Sleep(time.Second) // fake clock
+		l.ResetStream(other)
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			_, rest, _ := strings.Cut(line, " level=WARN ")
+			got = append(got, strings.TrimSpace(rest))
+		}
+		const warning = `msg="HTTP/2 requests are reset: their clients have too many in progress" clients=`
+		if want := []string{warning + `"2001:db8:: (1)"`, warning + `"2001:db8:: (3), 192.0.2.7 (1)"`}; !slices.Equal(got, want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
 func TestAddrOf(t *testing.T) {
 	for _, s := range []string{"192.0.2.7:1", "[::ffff:192.0.2.7]:1", "[2001:db8::7]:1", "[fe80::7%eth0]:1"} {
 		tcp := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(s))

@@ -26,14 +26,14 @@ func takeAll(m *Client, piece int64, s Share) (sum int64) {
 
 // One client leaves memory to others, and every further client gets some.
 func TestShares(t *testing.T) {
-	const piece = 64 << 10
+	const piece, limit = 64 << 10, 256 << 20
 	for _, c := range []struct {
 		share Share
 		part  int64
 	}{{ForStreams, 2}, {ForProgress, 3}, {ForBuffers, 5}} {
 		_, clients := newClients(1)
-		if got := takeAll(clients[0], piece, c.share); got > Limit/c.part || got < Limit/c.part-piece {
-			t.Errorf("share %d: one client gets %d bytes, want 1/%d of %d", c.share, got, c.part, Limit)
+		if got := takeAll(clients[0], piece, c.share); got > limit/c.part || got < limit/c.part-piece {
+			t.Errorf("share %d: one client gets %d bytes, want 1/%d of %d", c.share, got, c.part, limit)
 		}
 	}
 	b, clients := newClients(10)

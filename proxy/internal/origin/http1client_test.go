@@ -203,6 +203,14 @@ func TestNotRepeated(t *testing.T) {
 	})
 }
 
+// TestConfiguredTime: the time until the head of a response is the one to wait for it, and twice the one to connect.
+func TestConfiguredTime(t *testing.T) {
+	u := newTransport(t, Config{DialTimeout: time.Second, ResponseHeaderTimeout: time.Minute}, &Descriptors{})
+	if want := 62 * time.Second; u.http1.total != want || u.netHTTP.limit != want || u.http1.answer != time.Minute {
+		t.Errorf("%v and %v in all, want %v; %v for the answer", u.http1.total, u.netHTTP.limit, want, u.http1.answer)
+	}
+}
+
 // TestAnswerTime: the time limit for the head of a response holds whatever the origin does. A request that meets
 // it on an idle connection is not sent again.
 func TestAnswerTime(t *testing.T) {

@@ -371,6 +371,16 @@ func TestIdleBounds(t *testing.T) {
 	})
 }
 
+// TestIdleBoundsOfNetHTTP: net/http keeps as many idle connections over HTTP/2, or a quarter of the origins' descriptors.
+func TestIdleBoundsOfNetHTTP(t *testing.T) {
+	for limit, want := range map[int]struct{ all, origin int }{0: {4096, 256}, 20_000: {1988, 256}, 300: {28, 28}} {
+		u := newTransport(t, Config{}, newDescriptors(limit, quietLog))
+		if large := u.netHTTP.large; large.MaxIdleConns != want.all || large.MaxIdleConnsPerHost != want.origin || u.http1.max != want.all {
+			t.Errorf("%d descriptors: %d idle connections, %d to one origin, want %d and %d; %d over HTTP/1", limit, large.MaxIdleConns, large.MaxIdleConnsPerHost, want.all, want.origin, u.http1.max)
+		}
+	}
+}
+
 // TestIdleTimeout: a connection is closed when it has been idle for the timeout, and at the end no
 // timer is left.
 func TestIdleTimeout(t *testing.T) {
