@@ -136,6 +136,7 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(can
 	if err != nil {
 		return nil, nil, err
 	}
+	noteTokens(s, c.Token)
 	crawler, err := c.crawler(gate.Crawlers(cfg))
 	if err != nil {
 		return nil, nil, err
@@ -186,11 +187,17 @@ func engineConfig(cfg *gate.Config, upstream *proxy.Transport) policy.Config {
 	return c
 }
 
+// noteTokens says which texts match no group of robots.txt, since they can't be product tokens.
+func noteTokens(s console.Streams, tokens []string) {
+	for _, token := range tokens {
+		if err := policy.CheckTokens(token); err != nil {
+			s.Note("--token: %v; as it is, it stands for no group but *", err)
+		}
+	}
+}
+
 // crawler returns the crawler that the options identify.
 func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
-	if err := policy.CheckTokens(c.Token...); err != nil {
-		return nil, fmt.Errorf("--token: %w", err)
-	}
 	k, names := all.Identify(policy.Client{UserAgent: c.Agent}), all.Names()
 	switch {
 	case c.Crawler != "":

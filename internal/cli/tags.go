@@ -8,7 +8,6 @@ import (
 
 	"robotsgate/internal/console"
 	"robotsgate/internal/questions"
-	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
 )
 
@@ -32,9 +31,7 @@ func (t *Tags) Run(s console.Streams) error {
 	if len(t.Header) == 0 && t.HTML == "" {
 		return errors.New("which tags? robotsgate tags --header 'X-Robots-Tag: noindex', or --html page.html")
 	}
-	if err := policy.CheckTokens(t.Token...); err != nil {
-		return fmt.Errorf("--token: %w", err)
-	}
+	noteTokens(s, t.Token)
 	h := http.Header{}
 	for _, line := range t.Header {
 		name, value, ok := strings.Cut(line, ":")

@@ -43,6 +43,7 @@ func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 		return err
 	}
 	cfg.Overrides = nil // they are the operator's, not the publisher's
+	noteTokens(s, u.Token)
 	crawler, err := u.asCheck().crawler(gate.Crawlers(cfg))
 	if err != nil {
 		return err
