@@ -15,6 +15,7 @@ import (
 	text "text/template"
 
 	"robotsgate/internal/escape"
+	"robotsgate/internal/field"
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/sfv"
@@ -116,6 +117,9 @@ func (p *answer) document(in *inbound, s *signals) document {
 	doc := document{
 		Type: "urn:robotsgate:" + cmp.Or(p.kind, p.fault), Title: cmp.Or(p.title, http.StatusText(p.status)), Status: p.status,
 		Detail: p.detail, Evidence: policy.Evidence{URL: in.url}, ID: in.id,
+	}
+	if p.retry > 0 {
+		doc.Detail += " Try again in " + field.Duration(wholeSeconds(p.retry)) + "."
 	}
 	if s.Decision != nil {
 		doc.Evidence = s.Decision.Evidence(in.url)

@@ -144,6 +144,28 @@ func TestDenyStatus(t *testing.T) {
 	})
 }
 
+// A refusal with Retry-After says when to try again in its detail, too: a model sees no header.
+func TestTryAgain(t *testing.T) {
+	w := newWorld(t, options{robotsTxt: func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Retry-After", "5400")
+		rw.WriteHeader(http.StatusServiceUnavailable)
+	}})
+	for accept, wants := range map[string][]string{
+		"text/html":        {" Try again in 1h30m.</p>", "unreachable, last tried 2", " ago, status 503)"},
+		"text/plain":       {" Try again in 1h30m.\n", "unreachable, last tried 2", " ago\nIts status: 503\n"},
+		"application/json": {` Try again in 1h30m."`},
+	} {
+		resp, body := w.get(w.http+"/page", "Accept", accept)
+		wantStatus(t, resp, 403)
+		wantHeader(t, resp, "Retry-After", "5400")
+		for _, want := range wants {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: no %q in:\n%s", accept, want, body)
+			}
+		}
+	}
+}
+
 // A certificate that is not trusted makes robots.txt unreachable, and after a
 // decision costs a 502; either way the answer says what to do.
 func TestUntrustedOrigin(t *testing.T) {
