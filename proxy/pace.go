@@ -168,17 +168,16 @@ func tooLate(paced *Paced, robotsURL string, late *pace.TooLate) *answer {
 		status: http.StatusTooManyRequests, kind: "pace", title: "Too early for this origin", fault: "http_request_denied",
 		retry: paced.Retry, refused: ByPace, err: late.Error(),
 	}
-	delay := field.Duration(paced.Delay.Round(time.Millisecond))
 	switch {
 	case paced.Source == ByBackOff:
 		p.cause = "pace: the origin has asked for a pause"
 		p.detail = "The origin has answered 429 or 503 to this crawler, so its requests pause."
 	case paced.Source == ByCrawlDelay:
 		p.cause = fmt.Sprintf("pace: robots.txt line %d: Crawl-delay: %s", paced.Line, seconds(paced.Delay))
-		p.detail = fmt.Sprintf("Line %d of %s asks for %s between two requests.", paced.Line, robotsURL, delay)
+		p.detail = fmt.Sprintf("Line %d of %s asks for %s s between two requests.", paced.Line, robotsURL, seconds(paced.Delay))
 	default:
 		p.cause = fmt.Sprintf("pace: %s s between two requests", seconds(paced.Delay))
-		p.detail = "This gate keeps a distance of " + delay + " between two requests to an origin."
+		p.detail = "This gate keeps a distance of " + field.Duration(paced.Delay) + " between two requests to an origin."
 	}
 	if late.Full {
 		p.detail += " As many requests wait for this origin as may (pace.max_queue)."
