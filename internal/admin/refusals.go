@@ -31,7 +31,7 @@ func (a *admin) refusalList(w http.ResponseWriter, r *http.Request) {
 type refusal struct {
 	overview.Refusal
 	Change   string `json:"change"`             // what the client or the operator can do
-	Override string `json:"override,omitempty"` // an entry of overrides that allows this request and no other
+	Override string `json:"override,omitempty"` // an entry of overrides that allows this request, see policy.Permitting
 }
 
 // refusal answers with the latest refusal of the request with an id, or for a URL. With an error it returns the status
