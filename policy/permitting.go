@@ -12,9 +12,9 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// Permitting returns the override that allows a crawler's requests with a method for a target, and nothing else. GET and
-// HEAD go together. CONNECT stands for a tunnel that is passed through, and the override is for the whole host then. It
-// returns nil if there is no such override. The operator adds a reason.
+// Permitting returns the override that allows a crawler's requests with a method for a target's path, at all schemes and
+// ports of its host. GET and HEAD go together. CONNECT stands for a tunnel that is passed through, and the override is
+// for the whole host then. It returns nil if there is no such override. The operator adds a reason.
 func Permitting(t canonical.Target, method, crawler string) *Override {
 	host, err := glob.Host(t.Hostname()) // fails for "-", which the gate sends and an override can't name
 	if err != nil || crawler == "" {
@@ -41,8 +41,8 @@ func Permitting(t canonical.Target, method, crawler string) *Override {
 	return &o
 }
 
-// Permit returns the override that would allow a denied request with a method for a target, and no other, as an entry of
-// overrides in a configuration. It stands in front of the others. It is empty if the request is allowed, or no override
+// Permit returns the override of [Permitting] for a denied request with a method for a target, as an entry of overrides
+// in a configuration. It stands in front of the others. It is empty if the request is allowed, or no override
 // can name it.
 func (d *Decision) Permit(t canonical.Target, method string) string {
 	if d.Allow || d.Crawler == nil {

@@ -27,7 +27,7 @@ type answer struct {
 	status     int
 	kind       string // last part of the type URN; empty: fault
 	title      string // empty: the text of the status
-	detail     string // sentences: what happened, and what the reader can do
+	detail     string // sentences: what happened, and what the reader can do; when to try again is added
 	fault      string // error type in Proxy-Status (RFC 9209, 2.3)
 	cause      string // details in Proxy-Status
 	retry      time.Duration
@@ -139,19 +139,19 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 		p.err = err.Error()
 	case errors.Is(err, snapshot.ErrBusy):
 		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second, ByLimit
-		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's. Try again."
+		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's."
 	case errors.Is(err, snapshot.ErrExhausted):
 		s := cmp.Or(origin.ShortageIn(err), &origin.Shortage{What: "resources", Remedy: "find out more in its log"})
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "out-of-resources", "The gate is out of "+s.What, "proxy_internal_error", 2*time.Second
 		p.refused = ByLimit
 		p.cause = "out of " + s.What
-		p.detail = "The gate could not open a connection, because it is out of " + s.What + ". This says nothing about the origin: try again. The gate's operator can " + s.Remedy + "."
+		p.detail = "The gate could not open a connection, because it is out of " + s.What + ". This says nothing about the origin. The gate's operator can " + s.Remedy + "."
 	case errors.Is(err, policy.ErrCostly):
 		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "decisions-busy", "Too many costly decisions", "proxy_internal_response", time.Second, ByLimit
-		p.detail = "The rules of this origin take long for this URL, and too many such requests wait already. Try again."
+		p.detail = "The rules of this origin take long for this URL, and too many such requests wait already."
 	case errors.Is(err, memory.ErrLimit):
 		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "too-many-requests", "Too many requests in progress", "proxy_internal_response", time.Second, ByLimit
-		p.detail = "This client's requests in progress take as much of the gate's memory as they may. Try again when some have ended."
+		p.detail = "This client's requests in progress take as much of the gate's memory as they may."
 	case errors.Is(err, snapshot.ErrParent):
 		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
 		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check egress.proxy."
@@ -248,5 +248,10 @@ func robotsTxt(r *snapshot.Resolution) *answer {
 
 // retrySeconds rounds up: a client that retried too early would be refused again.
 func retrySeconds(d time.Duration) string {
-	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
+	return strconv.Itoa(int(wholeSeconds(d) / time.Second))
+}
+
+// wholeSeconds rounds up to whole seconds, at least one.
+func wholeSeconds(d time.Duration) time.Duration {
+	return time.Duration(max(1, math.Ceil(d.Seconds()))) * time.Second
 }

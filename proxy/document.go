@@ -15,6 +15,7 @@ import (
 	text "text/template"
 
 	"robotsgate/internal/escape"
+	"robotsgate/internal/field"
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/sfv"
@@ -110,12 +111,16 @@ type document struct {
 	Licenses []string  `json:"licenses,omitempty"` // of policy.ByUsage
 	Override string    `json:"override,omitempty"` // that the operator can add, in front of the others, to allow this request
 	ID       string    `json:"id"`
+	Rules    string    `json:"-"` // for people: what the robots rules say, if they are not the reason of the answer
 }
 
 func (p *answer) document(in *inbound, s *signals) document {
 	doc := document{
 		Type: "urn:robotsgate:" + cmp.Or(p.kind, p.fault), Title: cmp.Or(p.title, http.StatusText(p.status)), Status: p.status,
 		Detail: p.detail, Evidence: policy.Evidence{URL: in.url}, ID: in.id,
+	}
+	if p.retry > 0 {
+		doc.Detail += " Try again in " + field.Duration(wholeSeconds(p.retry)) + "."
 	}
 	if s.Decision != nil {
 		doc.Evidence = s.Decision.Evidence(in.url)
@@ -195,6 +200,12 @@ func indent(compact []byte) []byte {
 func (d document) printable(decision *policy.Decision) *document {
 	if decision != nil {
 		d.Group = decision.Group.Written()
+		switch {
+		case decision.Allow:
+			d.Rules = "they allow this request (" + string(decision.Reason) + ")"
+		case !decision.Enforced:
+			d.Rules = "they would deny this request (" + string(decision.Reason) + "), but are not enforced"
+		}
 	}
 	d.Detail, d.URL, d.Note = escape.Printable(d.Detail), escape.Printable(d.URL), escape.Printable(d.Note)
 	d.Override = escape.Printable(d.Override)

@@ -49,7 +49,7 @@ func (c *clients) identify(ctx context.Context, crawlers policy.Crawlers, s send
 	if i.err != nil {
 		return nil, &answer{
 			status: http.StatusServiceUnavailable, title: "Logins take too long", kind: "login-busy", retry: time.Second, fault: "http_request_denied", refused: ByLimit,
-			detail: "The login could not be verified: too many others are being verified, or the request was given up. Try again.",
+			detail: "The login could not be verified: too many others are being verified, or the request was given up.",
 		}
 	}
 	refused := k == crawlers.Default && crawlers.RefuseUnknown

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"robotsgate/internal/field"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
 	"robotsgate/policy/snapshot"
@@ -57,7 +58,7 @@ func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision, gone *clien
 	if errors.Is(err, pace.ErrClosed) {
 		return nil, Paced{}, &answer{
 			status: http.StatusServiceUnavailable, kind: "ending", title: "The gate is ending", fault: "proxy_internal_response", cause: err.Error(), err: err.Error(),
-			retry: time.Second, refused: ByPace, detail: "The request was waiting for its turn, and the gate is about to end. Try again: another gate may serve it.",
+			retry: time.Second, refused: ByPace, detail: "The request was waiting for its turn, and the gate is about to end. Another gate may serve it.",
 		}
 	}
 	late, ok := errors.AsType[*pace.TooLate](err)
@@ -67,7 +68,7 @@ func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision, gone *clien
 	paced := pacedBy(late.Distance, d)
 	paced.refused(late)
 	if late.Limit.By != "" {
-		return nil, paced, spent(late)
+		return nil, paced, spent(in.target.Hostname(), late)
 	}
 	return nil, paced, tooLate(&paced, d.RobotsURL, late)
 }
@@ -146,16 +147,17 @@ func retryAfter(late *pace.TooLate) time.Duration {
 
 // spent answers a request for which a limit has nothing left. Its kind is the rule of package pace with the limit: a
 // further rule needs no change here.
-func spent(late *pace.TooLate) *answer {
+func spent(host string, late *pace.TooLate) *answer {
 	l := late.Limit
 	p := &answer{
-		status: http.StatusTooManyRequests, kind: string(l.By), title: "As many requests as may have been sent", fault: "http_request_denied",
+		status: http.StatusTooManyRequests, kind: string(l.By), title: "The budget is spent", fault: "http_request_denied",
 		retry: retryAfter(late), refused: Refusal(l.By), err: late.Error(),
 		cause: fmt.Sprintf("%s: %d requests in %s s", l.By, l.Starts, seconds(l.Window)),
 	}
-	p.detail = fmt.Sprintf("This gate sends at most %d such requests in %s s (pace.%ss). The next may be sent in %s s. Try again when Retry-After has passed.", l.Starts, seconds(l.Window), l.By, seconds(late.After))
+	p.detail = fmt.Sprintf("This gate sends at most %d requests of this crawler to %s in %s (pace.%ss).", l.Starts, host, field.Duration(l.Window), l.By)
 	if late.Full {
-		p.detail = "This gate counts requests to so many hosts that it can count no further one now. Try again when Retry-After has passed."
+		p.title = "Too many hosts are counted"
+		p.detail = "This gate counts requests to so many hosts that it cannot count those to " + host + " too (pace." + string(l.By) + "s)."
 	}
 	return p
 }
@@ -166,24 +168,22 @@ func tooLate(paced *Paced, robotsURL string, late *pace.TooLate) *answer {
 		status: http.StatusTooManyRequests, kind: "pace", title: "Too early for this origin", fault: "http_request_denied",
 		retry: paced.Retry, refused: ByPace, err: late.Error(),
 	}
-	wait := seconds(late.After) + " s"
 	switch {
 	case paced.Source == ByBackOff:
 		p.cause = "pace: the origin has asked for a pause"
-		p.detail = fmt.Sprintf("The origin has answered 429 or 503 to this crawler, so its requests pause, for another %s.", wait)
+		p.detail = "The origin has answered 429 or 503 to this crawler, so its requests pause."
 	case paced.Source == ByCrawlDelay:
 		p.cause = fmt.Sprintf("pace: robots.txt line %d: Crawl-delay: %s", paced.Line, seconds(paced.Delay))
-		p.detail = fmt.Sprintf("Line %d of %s asks for %s s between two requests, and this one's turn would come in %s.", paced.Line, robotsURL, seconds(paced.Delay), wait)
+		p.detail = fmt.Sprintf("Line %d of %s asks for %s s between two requests.", paced.Line, robotsURL, seconds(paced.Delay))
 	default:
 		p.cause = fmt.Sprintf("pace: %s s between two requests", seconds(paced.Delay))
-		p.detail = fmt.Sprintf("This gate keeps a distance between two requests to an origin, and this one's turn would come in %s.", wait)
+		p.detail = "This gate keeps a distance of " + field.Duration(paced.Delay) + " between two requests to an origin."
 	}
 	if late.Full {
 		p.detail += " As many requests wait for this origin as may (pace.max_queue)."
 	} else {
-		p.detail += " A request is not held for longer than pace.max_wait, nor for a delay above pace.max_delay."
+		p.detail += " This request would have to wait for longer than a request may (pace.max_wait, pace.max_delay)."
 	}
-	p.detail += " Try again when Retry-After has passed."
 	return p
 }
 

@@ -6,9 +6,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"robotsgate/policy"
+	"robotsgate/policy/glob"
+	"robotsgate/policy/pace"
 )
 
 // The author of a robots.txt may want to harm a browser, a terminal or a header.
@@ -142,6 +145,67 @@ func TestDenyStatus(t *testing.T) {
 			t.Errorf("body: %+v, %v", doc, err)
 		}
 	})
+}
+
+// A refusal with Retry-After says when to try again in its detail, too: a model sees no header.
+func TestTryAgain(t *testing.T) {
+	w := newWorld(t, options{robotsTxt: func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Retry-After", "5400")
+		rw.WriteHeader(http.StatusServiceUnavailable)
+	}})
+	for accept, wants := range map[string][]string{
+		"text/html":        {" Try again in 1h30m.</p>", "unreachable, last tried 2", " ago, status 503)"},
+		"text/plain":       {" Try again in 1h30m.\n", "unreachable, last tried 2", " ago\nIts status: 503\n"},
+		"application/json": {` Try again in 1h30m."`},
+	} {
+		resp, body := w.get(w.http+"/page", "Accept", accept)
+		wantStatus(t, resp, 403)
+		wantHeader(t, resp, "Retry-After", "5400")
+		for _, want := range wants {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: no %q in:\n%s", accept, want, body)
+			}
+		}
+	}
+}
+
+// The decision about a request that fails, or that the pace refuses, is not the reason of the answer, and people
+// don't read it as one. In JSON its members stay.
+func TestDecisionIsNotTheReason(t *testing.T) {
+	const allowed, denied = "they allow this request (no-match)", "they would deny this request (rule), but are not enforced"
+	for name, c := range map[string]struct {
+		mode          policy.Mode
+		path          string
+		pace          pace.Config
+		want          int
+		rules, reason string
+	}{
+		"down":           {policy.Enforce, "/page", pace.Config{}, 502, allowed, "no-match"},
+		"down, reported": {policy.Report, "/private/", pace.Config{}, 502, denied, "rule"},
+		"budget":         {policy.Enforce, "/page", pace.Config{Budgets: []pace.Budget{{Hosts: []glob.Glob{glob.Text("*")}, Requests: 1, Window: time.Hour}}}, 429, allowed, "no-match"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pacer := pace.New(c.pace, nil)
+			defer pacer.Close()
+			w := newWorld(t, options{
+				handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+				engine:  func(p *policy.Config) { p.Crawlers.Default.Mode = c.mode },
+				gate:    func(o *Options) { o.Settings.Pacer = pacer },
+			})
+			w.get(w.http + c.path) // takes the budget
+			for accept, want := range map[string]string{
+				"text/html":        "<dt>Robots rules</dt><dd>" + c.rules + "</dd>",
+				"text/plain":       "\nRobots rules: " + c.rules + "\n",
+				"application/json": `"reason": "` + c.reason + `"`,
+			} {
+				resp, body := w.get(w.http+c.path, "Accept", accept)
+				wantStatus(t, resp, c.want)
+				if !strings.Contains(body, want) || strings.Contains(body, "Reason") {
+					t.Errorf("%s: no %q, or a reason, in:\n%s", accept, want, body)
+				}
+			}
+		})
+	}
 }
 
 // A certificate that is not trusted makes robots.txt unreachable, and after a

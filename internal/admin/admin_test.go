@@ -261,6 +261,27 @@ func TestDecisionOfUnknown(t *testing.T) {
 	}
 }
 
+// TestRefreshFails: a fetch that brings no robots.txt does not replace the copy in force, and the answer says so.
+func TestRefreshFails(t *testing.T) {
+	o := &origin{status: 200, body: rules}
+	h := listener(t, o)
+	for _, status := range []int{200, 503, 404, 200} {
+		o.status = status
+		got := answers(t, h, "POST", "/api/refresh?origin=http://a.example")
+		state, inForce, failed := "fresh", 200., any(nil)
+		switch status {
+		case 404:
+			state, inForce = "unavailable", 404
+		case 503:
+			failed = 503.
+		}
+		answer, _ := got["failed"].(map[string]any)
+		if got["state"] != state || got["status"] != inForce || answer["status"] != failed {
+			t.Errorf("%d: got %v", status, got)
+		}
+	}
+}
+
 // TestRobots follows one origin as it changes.
 func TestRobots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -159,6 +159,9 @@ func TestExplain(t *testing.T) {
 			}
 		}
 		has(t, see(t, h, "/?url=http://a.example/&token=x"), "Allowed No rule of the group matches.")
+		o.status = 503
+		has(t, see(t, h, "/?url=http://down.example/"), "Denied", "robots.txt unreachable, status 503, last tried just now")
+		has(t, see(t, h, "/origin?origin=http://down.example"), "unreachable, status 503, last tried just now")
 
 		w := ask(h, "GET", "192.0.2.1:9310", "/?url=http://a.example/&crawler=unknown")
 		if w.Code != http.StatusBadRequest {

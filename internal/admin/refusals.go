@@ -31,7 +31,7 @@ func (a *admin) refusalList(w http.ResponseWriter, r *http.Request) {
 type refusal struct {
 	overview.Refusal
 	Change   string `json:"change"`             // what the client or the operator can do
-	Override string `json:"override,omitempty"` // an entry of overrides that allows this request and no other
+	Override string `json:"override,omitempty"` // an entry of overrides that allows this request, see policy.Permitting
 }
 
 // refusal answers with the latest refusal of the request with an id, or for a URL. With an error it returns the status
@@ -65,7 +65,7 @@ var changes = map[string]string{
 	"guard":                      "The gate does not connect to this destination. The operator can permit it with egress.allow_private, egress.deny_hosts or egress.ports.",
 	"login":                      "The client is none of the configured crawlers. It has to send a login, or the operator adds it to crawlers or changes unknown_clients.",
 	"limit":                      "A limit is reached. Ask again later; the operator can raise the limit.",
-	"budget":                     "As many requests as may have been sent to this host. Ask again when Retry-After has passed; the operator can raise the entry of pace.budgets.",
+	"budget":                     "The crawler's budget for this host is spent. Ask again when Retry-After has passed; the operator can raise the entry of pace.budgets.",
 	"pace":                       "The request's turn would have come too late. Ask again later; the operator can raise pace.max_wait.",
 	"audit":                      "The audit log can't be written. The operator has to find out why; log.audit_required makes the gate refuse requests until then.",
 	"malformed":                  "The request has to be changed: no configuration permits it.",

@@ -153,8 +153,13 @@ func (a *admin) refresh(r *http.Request) (any, int, error) {
 	if err != nil {
 		return nil, http.StatusBadGateway, err
 	}
-	return struct {
+	out := struct {
 		Origin string `json:"origin"`
 		*inForce
-	}{target.Origin(), standing(st, false)}, http.StatusOK, nil
+		Failed *answer `json:"failed,omitempty"` // the origin's answer, if a copy is obeyed in its place
+	}{Origin: target.Origin(), inForce: standing(st, false)}
+	if st.Answer != st.Snapshot {
+		out.Failed = answerOf(st.Answer)
+	}
+	return out, http.StatusOK, nil
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,9 +158,10 @@ func newAgents(t *testing.T) *agents {
 	data := filepath.Join(filepath.Dir(a.Config), "data")
 	a.doc = strings.NewReplacer("127.0.0.1:9309", strings.TrimPrefix(a.Proxy, "http://"), "USER", "agent", "PASSWORD", "correct-horse",
 		"/home/you", data, "shop.example/robots.txt", "shop.invalid/robots.txt").Replace(gatetest.Read(t, "../../docs/agents.md"))
-	// A gate of its own has the same CA, and a log of its own.
+	// A gate of its own has the same CA, a log of its own, and no crawlers.
 	own := filepath.Join(filepath.Dir(a.Config), "own.yaml")
-	gatetest.Write(t, own, strings.Replace(gatetest.Read(t, a.Config), "audit.jsonl", "own.jsonl", 1))
+	config, _, _ := strings.Cut(gatetest.Read(t, a.Config), "unknown_clients:")
+	gatetest.Write(t, own, strings.Replace(config, "audit.jsonl", "own.jsonl", 1))
 	modules := abs(t, "testdata/clients/node_modules")
 	for file, script := range map[string]string{
 		"robotsgate": `command=$1; shift; [ "$command" = demo ] || set -- -c ` + own + ` "$@"; exec ` + program(t, "robotsgate") + ` "$command" "$@"`,
@@ -228,10 +230,13 @@ func TestAgents(t *testing.T) {
 	t.Run("a gate of its own", func(t *testing.T) {
 		browser(t, a.server(t, "browser"))
 		a.refused(t, "own.jsonl", "default")
+		if log := gatetest.Read(t, filepath.Join(filepath.Dir(a.Config), "own.jsonl")); !strings.Contains(log, `"user_agent":"ResearchBot/1.0"`) {
+			t.Errorf("the User-Agent is not that of the page:\n%s", log)
+		}
 	})
 	t.Run("the demonstration", func(t *testing.T) {
 		c := a.server(t, "browser")
-		c.Args = append([]string{"demo"}, c.Args[3:]...)
+		c.Args = append([]string{"demo"}, c.Args[slices.Index(c.Args, "--"):]...)
 		got := c.start(t, a.dir).page(t, "http://shop.example/private/plans.html")
 		expect(t, got, `Line 2 of http://shop.example/robots.txt says .*Disallow: /private/`)
 	})

@@ -209,6 +209,7 @@ func TestPaceClients(t *testing.T) {
 		got     = []string{node(), "testdata/clients/got.mjs"}
 		crawlee = []string{node(), "testdata/clients/crawlee.mjs"}
 	)
+	const spent = `{budgets: [{hosts: ["*"], requests: 1, window: 1h}]}` // by the first request
 	for _, c := range []struct {
 		name, pace string
 		works      []string // command that succeeds if the client is installed
@@ -248,6 +249,11 @@ u.setGlobalDispatcher(new u.RetryAgent(new u.EnvHttpProxyAgent()))
 u.fetch("URL").then(r => { console.log(r.status); process.exit() })'`, "200\n"},
 		{"got waits", "{min_delay: 7s}", got, node() + " testdata/clients/got.mjs URL", "200 after 0 retries\n"},
 		{"got retries a 429", "{min_delay: 3s, max_wait: 0s}", got, node() + " testdata/clients/got.mjs URL", "200 after 1 retries\n"}, // so it waits for Retry-After
+		{"curl bounds its wait", spent, curl, `curl -s -o /dev/null -w '%{http_code}\n' --retry 3 --retry-max-time 60 URL`, "429\n"},
+		{"urllib3 leaves a 429 out", spent, python, `/usr/bin/python3 -c 'import requests, urllib3
+s = requests.Session(); s.mount("http://", requests.adapters.HTTPAdapter(max_retries=urllib3.Retry(3, respect_retry_after_header=False)))
+print(s.get("URL").status_code)'`, "429\n"},
+		{"got bounds its wait", spent, got, node() + ` testdata/clients/got.mjs URL '{"maxRetryAfter": 60000}'`, "429 after 0 retries\n"},
 		{"Crawlee waits", "{min_delay: 7s, max_wait: 25s}", crawlee, node() + " testdata/clients/crawlee.mjs URL", "200\n1 attempts of 30 s\n"},
 		{"Crawlee gives up", "{min_delay: 40s, max_wait: 60s}", crawlee, node() + ` testdata/clients/crawlee.mjs URL '{"navigationTimeoutSecs": 3}' | tail -n 1`, "4 attempts of 3 s\n"},
 		{"Crawlee takes a 429 for a block", "{min_delay: 1m, max_wait: 0s}", crawlee, node() + " testdata/clients/crawlee.mjs URL", "Request blocked - received 429 status code.\n4 attempts of 30 s\n"},

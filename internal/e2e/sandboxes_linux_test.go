@@ -175,6 +175,9 @@ func TestFirejail(t *testing.T) {
 	line := u.block(t, "sh", "gated.sh")
 	out, code := u.runs(t, line, sandboxedAgent)
 	u.decided(t, out, code, `(?m)^around curl: \(\d+\) .*000$`)
+	if out, code := u.runs(t, "unset http_proxy; timeout 10 sh gated.sh ./agent", "echo begun"); code == 0 || code == 124 || !strings.Contains(out, "run this behind robotsgate run") {
+		t.Errorf("without a gate: exit status %d\n%s", code, out)
+	}
 	for _, around := range []string{"robotsgate run --confine -- firejail --noprofile ./agent", "firejail --noprofile robotsgate run --confine -- ./agent"} {
 		out, _ := u.runs(t, around, "echo begun")
 		inside := strings.HasPrefix(around, "robotsgate")

@@ -3,6 +3,6 @@ import got from 'got'
 
 // Without a URL the question was whether this would work.
 if (process.argv[2]) {
-  const response = await got(process.argv[2], { throwHttpErrors: false })
+  const response = await got(process.argv[2], { throwHttpErrors: false, retry: JSON.parse(process.argv[3] ?? '{}') })
   console.log(response.statusCode, 'after', response.retryCount, 'retries')
 }
