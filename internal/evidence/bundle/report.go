@@ -154,7 +154,7 @@ var reasonTexts = map[string]string{
 	string(proxy.ByGuard):        "the address is one to which the operator sends nothing: refused",
 	string(proxy.ByLogin):        "the client is none of the operator's crawlers: refused",
 	string(proxy.ByLimit):        "a limit of the operator was reached: refused",
-	string(proxy.ByBudget):       "as many requests as may had been sent: refused",
+	string(proxy.ByBudget):       "the budget of requests was spent: refused",
 	string(proxy.ByPace):         "its turn would have come too late: refused",
 	string(proxy.ByAudit):        "the record could not be written: refused",
 	string(proxy.IsMalformed):    "the request was malformed: refused",
