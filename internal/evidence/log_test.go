@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/ed25519"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -488,5 +489,62 @@ func TestEnded(t *testing.T) {
 	v = verified(t, VerifyOptions{Known: []Known{{Note: ended[1].Checkpoint, Where: EndedFile, Ended: true, Time: ended[1].Time}}}, without.String())
 	if v.Faulty != 1 || !strings.HasPrefix(v.Faults[0], "log log.example/a/two: audit-ended has a checkpoint of 3 records") {
 		t.Errorf("faults %q, notes %q", v.Faults, v.Notes)
+	}
+}
+
+// TestOtherBeginning: the holder of the key can't put other records in front of a part of the true log: without a checkpoint
+// between them, and with one of the same size.
+func TestOtherBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := start(t, t.TempDir())
+		g.entries(5)
+		g.checkpoint(false)
+		begin := len(read(t, g.path))
+		g.open()
+		g.checkpoint(false)
+		g.fresh = true
+		g.entries(2)
+		g.checkpoint(true)
+		text := read(t, g.path)
+		rest := text[begin:] // a line with an edge, of 5 records, and two records
+		edge := rest[:strings.Index(rest, "\n")+1]
+		var line Line
+		if err := json.Unmarshal([]byte(edge), &line); err != nil || line.Edge == nil {
+			t.Fatalf("%v: %s", err, edge)
+		}
+		known := VerifyOptions{Known: []Known{{Note: line.Checkpoint, Where: "a copy"}}}
+		if v := verified(t, known, text); v.Faulty > 0 {
+			t.Fatalf("the true log: %q", v.Faults)
+		}
+		for _, sizes := range [][2]int{{4, 3}, {5, 2}, {4, 1}, {0, 5}, {0, 6}} { // records with a checkpoint behind them, and without
+			other := start(t, t.TempDir())
+			other.id = 100
+			other.entries(sizes[0])
+			other.checkpoint(false)
+			other.entries(sizes[1])
+			others := read(t, other.path)
+			for name, texts := range map[string][]string{
+				"in one file": {others + rest}, "in two files": {others, rest}, "without a record": {others + edge}, "without a record, in two files": {others, edge},
+			} {
+				if v := verified(t, known, texts...); v.Faulty == 0 {
+					t.Errorf("%v other records, %s: accepted with notes %q", sizes, name, v.Notes)
+				}
+			}
+		}
+	})
+}
+
+// TestNoTime: a record without a time can't hide from the bounds on times.
+func TestNoTime(t *testing.T) {
+	g := start(t, t.TempDir())
+	g.checkpoint(false)
+	for _, when := range []string{"no time", "0001-01-01T00:00:00Z"} {
+		text := AppendEntry(nil, fmt.Appendf(nil, "{\"time\":%q,\"id\":\"1\",\"gate\":\"gate-a\"}\n", when), 0, g.log.Size())
+		g.write(text)
+		g.log.Add(text)
+	}
+	g.checkpoint(true)
+	if v := verified(t, VerifyOptions{}, read(t, g.path)); v.Faulty != 2 || !strings.Contains(fmt.Sprint(v.Faults), "has no time") {
+		t.Errorf("faults %q", v.Faults)
 	}
 }

@@ -126,8 +126,9 @@ type piece struct {
 	next    int64                             // index of the next entry
 	broken  string                            // why the tree is not known any more; empty: it is
 	ended   bool
-	covered int64    // by the last checkpoint
-	tail    interval // times of the entries behind it
+	covered int64     // by the last checkpoint
+	fits    tlog.Hash // its root
+	tail    interval  // times of the entries behind it
 	groups  []group
 	last    time.Time
 }
@@ -263,6 +264,9 @@ func (v *Verifier) entry(gate string, lost, index int64, at place, text []byte) 
 		p.want()
 	}
 	written := writtenAt(text)
+	if written.IsZero() {
+		v.fault("%s: record %d of log %s has no time", at, index, p.log.name)
+	}
 	p.tail.add(written)
 	if written.After(p.last) {
 		p.last = written

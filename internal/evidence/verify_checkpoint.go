@@ -1,8 +1,10 @@
 package evidence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"filippo.io/torchwood"
 	"golang.org/x/mod/sumdb/note"
@@ -86,10 +88,10 @@ func (v *Verifier) begin(log *logLines, before *piece, c torchwood.Checkpoint, l
 		v.current[l.Gate] = before // the gate has started again
 		return before
 	}
-	if before != nil && before.log == log && before.covered <= c.N && c.N < before.next {
+	if before != nil && before.log == log && before.next > c.N && before.covered == c.N && before.fits == c.Hash {
 		v.cutTail(before, c.N, at)
 	}
-	p := &piece{log: log, at: at, line: at.line, start: c.N, root: c.Hash, tree: t, next: c.N, covered: c.N}
+	p := &piece{log: log, at: at, line: at.line, start: c.N, root: c.Hash, tree: t, next: c.N, covered: c.N, fits: c.Hash}
 	if v.o.Node != nil {
 		p.node = func(index int64, hash tlog.Hash) { v.o.Node(log.name, index, hash) }
 		for i, index := range t.subtrees() {
@@ -124,7 +126,19 @@ func (v *Verifier) cover(p *piece, c torchwood.Checkpoint, at place) {
 	if p.covered < c.N {
 		p.groups = append(p.groups, group{c.N, c.Hash, p.tail.oldest})
 	}
-	p.covered, p.tail = c.N, interval{}
+	p.covered, p.fits, p.tail = c.N, c.Hash, interval{}
+}
+
+// rootAt returns the root of the tree with a size at which the piece begins or has a checkpoint. ok is false at others.
+func (p *piece) rootAt(size int64) (root tlog.Hash, ok bool) {
+	if size == p.start {
+		return p.root, true
+	}
+	i, ok := slices.BinarySearchFunc(p.groups, size, func(g group, size int64) int { return cmp.Compare(g.size, size) })
+	if !ok {
+		return root, false
+	}
+	return p.groups[i].root, true
 }
 
 // behind names the entries behind the last checkpoint.

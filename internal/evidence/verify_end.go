@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/mod/sumdb/tlog"
 )
 
 const (
@@ -58,12 +56,18 @@ func (v *Verifier) join(l *logLines) {
 		case p.start == last.next && last.broken == "" && last.tree.Root() != p.root:
 			v.fault("%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", p.at, p.start, l.name, last.behind())
 		case p.start == last.next:
-			last.groups = append(last.groups, group{p.start, p.root, last.tail.oldest})
-			last.covered, last.tail = p.start, interval{}
-		case p.start >= last.covered && p.next > p.start:
+			if last.covered < p.start {
+				last.groups = append(last.groups, group{p.start, p.root, last.tail.oldest})
+			}
+			last.covered, last.fits, last.tail = p.start, p.root, interval{}
+		case p.start == last.covered && p.root == last.fits && p.next > p.start:
 			v.cutTail(last, p.start, p.at)
 		case p.next > p.start:
 			v.fault("%s: record %d of log %s is in %s too", p.at, p.start, l.name, last.at.file)
+		default: // it has no record, but may be what a kept checkpoint is compared with
+			if root, ok := last.rootAt(p.start); !ok || root != p.root {
+				v.fault("%s: the checkpoint of %d records of log %s does not fit those in %s", p.at, p.start, l.name, last.at.file)
+			}
 		}
 		if p.next >= last.next {
 			last = p
@@ -87,18 +91,16 @@ func (v *Verifier) uncovered(p *piece, why string) {
 // root that the witness has seen: the holder of the log's key may have put it behind other entries.
 func (v *Verifier) checkWitnesses(l *logLines) {
 	var last time.Time
-	first := l.pieces[0]
-	roots := map[int64]tlog.Hash{first.start: first.root}
 	for _, p := range l.pieces {
 		if p.last.After(last) {
 			last = p.last
 		}
-		for _, g := range p.groups {
-			roots[g.size] = g.root
-		}
 	}
 	for _, c := range l.cosignatures {
-		if c.size < first.start || roots[c.size] == c.root {
+		if c.size < l.pieces[0].start || slices.ContainsFunc(l.pieces, func(p *piece) bool {
+			root, ok := p.rootAt(c.size)
+			return ok && root == c.root
+		}) {
 			l.cosigned[c.witness] = max(l.cosigned[c.witness], c.size)
 		}
 	}

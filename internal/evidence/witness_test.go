@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -367,3 +368,32 @@ func TestBadWitness(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// TestEmptyRoot: a cosignature of a tree that the log does not have, with a root of zeros, does not count.
+func TestEmptyRoot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, dir := newWitness(t), t.TempDir()
+		g := start(t, dir)
+		g.entries(6)
+		g.checkpoint(false)
+		time.Sleep(2 * maxUncosigned) // fake clock
+		g.entries(2)
+		signer, err := NewSigner(testLog, newKey(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := torchwood.Checkpoint{Origin: testLog, Tree: tlog.Tree{N: 7}}.String()
+		signed, err := note.Sign(&note.Note{Text: text}, signer, w.signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := json.Marshal(Line{Checkpoint: string(signed), Time: time.Now(), Gate: "gate-a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.write(append(line, '\n'))
+		if v := verifyWitnessed(t, dir, w); !strings.Contains(fmt.Sprint(v.Faults), "has cosigned 0 records") {
+			t.Errorf("faults %q", v.Faults)
+		}
+	})
+}
