@@ -40,6 +40,7 @@ type report struct {
 	OtherCount   int
 	Stated       []audit.Stated
 	Refused      []row // refused, or would have been
+	MoreRefused  int   // of them that are not listed
 	Rows         []row // the first entries
 
 	days     map[string]*audit.Count
@@ -98,8 +99,12 @@ func (p *report) entry(r *audit.Entry, number int) {
 	if r.Robots != nil {
 		line.digest = r.Robots.SHA256
 	}
-	if o != allowed && o != undecided && len(p.Refused) < maxRefused {
-		p.Refused = append(p.Refused, line)
+	if o != allowed && o != undecided {
+		if len(p.Refused) < maxRefused {
+			p.Refused = append(p.Refused, line)
+		} else {
+			p.MoreRefused++
+		}
 	}
 	if len(p.Rows) < maxRows {
 		p.Rows = append(p.Rows, line)
@@ -232,6 +237,3 @@ var reportPage = template.Must(template.New("report").Funcs(template.FuncMap{
 		return number(n) + " " + many
 	},
 }).Parse(reportText))
-
-// MoreRefused returns the number of refused entries that are not listed.
-func (p *report) MoreRefused() int { return max(0, p.Denied+p.Summary.Reported-len(p.Refused)) }
