@@ -119,6 +119,7 @@ func Open(o Options) (*Fleet, error) {
 		return nil, err
 	}
 	f.address = a.String()
+	refused := false // a script, since the last time that all ran
 	f.connect(o, func(ctx context.Context) (server, error) {
 		s := f.settings.Load()
 		server, err := dial(ctx, string(o.Address), s.Roots, o.Prefix, s.Timeout)
@@ -126,11 +127,15 @@ func Open(o Options) (*Fleet, error) {
 			return nil, err
 		}
 		// The probe is one script. Its success does not show that the one that the store has refused runs now.
-		if _, refused := errors.AsType[answerError](f.link.status().err); refused {
+		if _, answered := errors.AsType[answerError](f.link.status().err); answered {
+			refused = true
+		}
+		if refused {
 			if err := allRun(ctx, server, f.sealer, s.Timeout); err != nil {
 				server.close()
 				return nil, f.link.late(err)
 			}
+			refused = false
 		}
 		return server, nil
 	})

@@ -37,6 +37,9 @@ func trials(server *redisServer, sealer *sealer) []trial {
 			if err != nil {
 				return err
 			}
+			if got.sealed == nil {
+				return errMissing
+			}
 			text, _, err := sealer.open(name, kindSet, got.sealed)
 			return cmp.Or(err, missing(string(text) == id))
 		}},
