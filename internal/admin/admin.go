@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/escape"
@@ -65,7 +66,7 @@ func New(o Options) http.Handler {
 	program := func(method, path string, h http.HandlerFunc) {
 		mux.HandleFunc(method+" "+path, a.sameOrigin(h))
 		mux.HandleFunc(path, a.sameOrigin(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Allow", method)
+			w.Header().Set("Allow", strings.Replace(method, "GET", "GET, HEAD", 1))
 			fail(w, http.StatusMethodNotAllowed, "this path takes "+method+" requests only")
 		}))
 	}

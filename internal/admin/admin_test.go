@@ -194,7 +194,7 @@ func TestMethods(t *testing.T) {
 		{"POST", "/api/refresh?origin=nonsense", http.StatusBadRequest, nil},
 		{"GET", "/api/decision?url=nonsense", http.StatusBadRequest, nil},
 		{"GET", "/api/decision?url=http://a.example/&crawler=unknown", http.StatusBadRequest, nil},
-		{"GET", "/api/decision?url=http://a.example/&token=NewsBot/1.0", http.StatusBadRequest, nil},
+		{"GET", "/api/decision?url=http://a.example/&token=NewsBot/1.0", http.StatusOK, nil},
 		{"GET", "/?url=nonsense", http.StatusBadRequest, nil},
 		{"POST", "/", http.StatusMethodNotAllowed, nil},
 		{"HEAD", "/", http.StatusOK, nil},
@@ -253,7 +253,7 @@ func TestDecision(t *testing.T) {
 func TestDecisionOfUnknown(t *testing.T) {
 	food := &policy.Crawler{Name: "food", Tokens: []string{"foobot"}, UserAgents: []glob.Glob{glob.Text("food*")}}
 	h := listener(t, &origin{status: 200, body: rules, refuse: true, crawlers: []*policy.Crawler{food}})
-	for query, decided := range map[string]bool{"": false, "&agent=x": false, "&token=": false, "&token=x": true, "&agent=food": true, "&crawler=food": true} {
+	for query, decided := range map[string]bool{"": false, "&agent=x": false, "&token=": false, "&token=x": true, "&agent=food": true, "&crawler=food": true, "&crawler=default": true} {
 		got := ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://a.example/"+query)
 		if (got.Code == http.StatusOK) != decided || strings.Contains(got.Body.String(), "name its crawler: food") == decided {
 			t.Errorf("%q: got %d %s", query, got.Code, got.Body)

@@ -52,15 +52,12 @@ func (a *admin) decide(r *http.Request) (*policy.Explanation, *policy.Decision, 
 	}
 	// An empty token, as the form sends it, replaces nothing.
 	tokens := slices.DeleteFunc(q["token"], func(token string) bool { return token == "" })
-	if err := policy.CheckTokens(tokens...); err != nil {
-		return nil, nil, http.StatusBadRequest, fmt.Errorf("token: %w", err)
-	}
 	switch all := a.Engine.Crawlers(); {
 	case len(tokens) > 0:
 		with := *ask.Crawler
 		with.Tokens = tokens
 		ask.Crawler = &with
-	case all.RefuseUnknown && ask.Crawler == all.Default: // as from robotsgate check
+	case all.RefuseUnknown && ask.Crawler == all.Default && q.Get("crawler") == "": // as from robotsgate check
 		return nil, nil, http.StatusBadRequest, fmt.Errorf("the gate refuses this client: it matches no crawler by its User-Agent alone; name its crawler: %s", strings.Join(all.Names(), ", "))
 	}
 	d, err := a.Engine.Decide(r.Context(), ask)

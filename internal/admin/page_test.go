@@ -259,19 +259,15 @@ func TestHostile(t *testing.T) {
 		x := denied("http://"+word+"/", word, false)
 		x.Decision.RobotsURL = "http://" + word + "/robots.txt"
 		o.seen = seen(x, &proxy.Record{URL: "http://b.example/", Decision: &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: word}})
-		query := url.Values{"url": {"http://a.example/" + short(word)}, "agent": {word[:min(len(word), 5000)]}, "token": {"TestBot"}}
-		h := listener(t, o)
-		page := see(t, h, "/?"+query.Encode())
-		query.Set("token", "no "+word[:min(len(word), 5000)]) // of which the page says that it is no product token
+		query := url.Values{"url": {"http://a.example/" + short(word)}, "agent": {word[:min(len(word), 5000)]}, "token": {word[:min(len(word), 5000)]}}
+		page := see(t, listener(t, o), "/?"+query.Encode())
+		said, elements := text(t, page)
 		var count []string
-		for _, page := range []string{page, ask(h, "GET", "192.0.2.1:9310", "/?"+query.Encode()).Body.String()} {
-			said, elements := text(t, page)
-			for _, name := range slices.Sorted(maps.Keys(elements)) {
-				count = append(count, fmt.Sprint(name, " ", len(elements[name])))
-			}
-			if strings.ContainsAny(said, "\u202e\u2066\x1b\x00") {
-				t.Errorf("%.60q: the page has invisible characters", word)
-			}
+		for _, name := range slices.Sorted(maps.Keys(elements)) {
+			count = append(count, fmt.Sprint(name, " ", len(elements[name])))
+		}
+		if strings.ContainsAny(said, "\u202e\u2066\x1b\x00") {
+			t.Errorf("%.60q: the page has invisible characters", word)
 		}
 		return strings.Join(count, ", "), page
 	}
@@ -292,15 +288,12 @@ func TestUnprintable(t *testing.T) {
 	const hidden = "\u202e\u2066\u2028\u200b\ue000\U000e0041"
 	h := listener(t, &origin{status: 200, body: "User-agent: *\nDisallow: /*" + hidden + "\n"})
 	target := "http://a.example/x" + hidden
-	query := url.Values{"url": {target}, "agent": {"Bot" + hidden}}.Encode()
-	token := "&token=" + url.QueryEscape("Token"+hidden)
+	query := url.Values{"url": {target}, "agent": {"Bot" + hidden}, "token": {"Bot" + hidden}}.Encode()
 	for _, c := range []struct{ path, want string }{
 		{"/api/decision?" + query, `\u202e\u2066\u2028\u200b\ue000\udb40\udc41`},
 		{"/api/robots?origin=http://a.example", `\u202e\u2066\u2028\u200b\ue000\udb40\udc41`},
 		{"/api/decision?url=http:" + url.QueryEscape(hidden), `{"error":"url: `},
 		{"/?" + query, `value="Bot\u202e\u2066\u2028\u200b\ue000\U000e0041"`},
-		{"/api/decision?" + query + token, `{"error":"token: `},
-		{"/?" + query + token, `value="Token\u202e\u2066\u2028\u200b\ue000\U000e0041"`},
 	} {
 		body := ask(h, "GET", "192.0.2.1:9310", c.path).Body.String()
 		if !strings.Contains(body, c.want) {

@@ -55,7 +55,7 @@ type Local interface {
 type Options struct {
 	Version   string
 	Admin     string            // URL of the admin listener of the gate that runs; empty: there is none
-	Crawler   string            // whom all questions are about, see [Question]
+	Crawler   string            // of all questions, see [Question]
 	Transport http.RoundTripper // to Admin
 	Local     Local             // decides if no gate runs, and fetches pages
 }

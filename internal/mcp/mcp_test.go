@@ -297,7 +297,7 @@ func TestCrawler(t *testing.T) {
 	if want := "crawler=news&url=http%3A%2F%2Fa.example%2F"; len(asked) != 2 || asked[0] != want || asked[1] != want {
 		t.Errorf("asked %q", asked)
 	}
-	if want := (Question{URL: "http://a.example/", Crawler: "news", Token: "NewsBot"}); local.asked != want {
+	if want := (Question{URL: "http://a.example/", Token: "NewsBot"}); local.asked != want {
 		t.Errorf("fetched for %+v", local.asked)
 	}
 	_, _ = call(t, c, "robots_usage", usageArguments{URL: "http://a.example/", Token: "Other"})
@@ -314,11 +314,11 @@ func TestExplain(t *testing.T) {
 		if r.URL.Query().Get("id") == "B2" {
 			return 404, `{"error": "none of the last 1000 refusals"}`
 		}
-		return 200, `{"id": "A1", "why": "line\u001b\u202e", "change": "do", "override": "- {}", "url": "` + strings.Repeat("a", 2*maxText) + `", "\u0007x": [{"y": "\u009b"}]}`
+		return 200, `{"id": "A1", "why": "line\u001b\u202e", "client": "192.0.2.7", "change": "do", "override": "- {}", "url": "` + strings.Repeat("a", 2*maxText) + `", "\u0007x": [{"y": "\u009b"}]}`
 	}, &fakeLocal{}).client(t)
 	got, problem := call(t, c, "robots_explain", explainArguments{URL: "http://a.example/"})
 	url, _ := got["url"].(string)
-	if got["why"] != "line" || got["change"] != "do" || got["override"] != "- {}" || len(url) != 2000+len("…") || fmt.Sprint(got["x"]) != "[map[y:]]" {
+	if got["client"] != nil || got["why"] != "line" || got["change"] != "do" || got["override"] != "- {}" || len(url) != 2000+len("…") || fmt.Sprint(got["x"]) != "[map[y:]]" {
 		t.Errorf("got %v, %s", got, problem)
 	}
 	if _, problem := call(t, c, "robots_explain", explainArguments{ID: "B2"}); problem != "none of the last 1000 refusals" {

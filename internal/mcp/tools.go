@@ -110,8 +110,10 @@ func (t *tools) decide(ctx context.Context, q Question) (e *policy.Explanation, 
 		}
 		return e, by, err
 	}
-	return e, "the gate at " + t.gate.admin, err
+	return e, t.byGate(), err
 }
+
+func (t *tools) byGate() string { return "the gate at " + t.gate.admin }
 
 func (t *tools) check(ctx context.Context, in checkArguments) (any, error) {
 	e, by, err := t.decide(ctx, Question{URL: in.URL, Token: in.Token, Agent: in.Agent})
@@ -155,9 +157,11 @@ func (t *tools) usage(ctx context.Context, in usageArguments) (any, error) {
 		r.Notes = append(r.Notes, fmt.Sprintf("the page was not fetched, so what it states itself is not known: it is denied (reason: %s) by %s", e.Reason, by))
 		return &r, nil
 	}
-	q.Crawler = t.crawler
-	if q.Token == "" && policy.CheckTokens(e.ProductToken) == nil {
-		q.Token = e.ProductToken // the gate may know the crawler, where the configuration does not
+	if q.Crawler = t.crawler; by == t.byGate() {
+		q.Crawler = "" // the configuration need not have it: for the page its product token is enough
+		if q.Token == "" && policy.CheckTokens(e.ProductToken) == nil {
+			q.Token = e.ProductToken
+		}
 	}
 	var notes []string
 	r.UsageAnswer, notes, err = t.local.Usage(ctx, q)
@@ -181,5 +185,6 @@ func (t *tools) explain(ctx context.Context, in explainArguments) (any, error) {
 	if errors.Is(err, errNoGate) {
 		return nil, fmt.Errorf("%w: only the gate that has refused a request knows why. Its admin listener is ROBOTSGATE_ADMIN, else admin.listen", err)
 	}
+	delete(refusal, "client") // another's address is not the model's business
 	return refusal, err
 }
