@@ -31,7 +31,7 @@ func (e *diagnosis) findGate(ctx context.Context) finding {
 		if _, known := e.asked[place]; known || place == "" {
 			continue
 		}
-		answer, err := certificateOf(ctx, place)
+		answer, err := certificateOf(ctx, place, "/ca.pem?trying") // its log then warns of no client that is tried
 		answer.err = err
 		if e.asked[place] = answer; err != nil {
 			failed = append(failed, fmt.Sprintf("none at %s: %v", withoutLogin(place), err))
@@ -77,7 +77,7 @@ type gateAnswer struct {
 var errNotRunning = errors.New("nothing listens there, so no gate runs")
 
 // certificateOf asks the gate at a proxy's URL for its certificates. An error means that it is no gate.
-func certificateOf(ctx context.Context, proxy string) (a gateAnswer, err error) {
+func certificateOf(ctx context.Context, proxy, page string) (a gateAnswer, err error) {
 	if !strings.Contains(proxy, "://") {
 		proxy = "http://" + proxy // as curl and wget read it
 	}
@@ -96,7 +96,7 @@ func certificateOf(ctx context.Context, proxy string) (a gateAnswer, err error) 
 	// The question is which CA the gate has, so its certificate can't be verified yet. A gate
 	// answers TLS for every proxy URL.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	resp, body, err := get(ctx, transport, "https://"+u.Host+"/ca.pem?trying", "") // its log then warns of no client that is tried
+	resp, body, err := get(ctx, transport, "https://"+u.Host+page, "")
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return a, errNotRunning
 	}
@@ -121,7 +121,7 @@ func certificateOf(ctx context.Context, proxy string) (a gateAnswer, err error) 
 func Answers(ctx context.Context, proxy string, a *ca.Authority) (runs, other bool) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	gate, err := certificateOf(ctx, proxy)
+	gate, err := certificateOf(ctx, proxy, "/ca.pem")
 	if err != nil {
 		return false, false
 	}

@@ -34,11 +34,13 @@ type TrustHints struct {
 	mu      sync.Mutex
 	clients map[hintKey]*trust
 	stopped bool
+	trial   netip.Addr // whose clients are being tried, see Try
+	tried   time.Time
 }
 
 // A hintKey is what one warning in a minute is about, however many connections the client opens.
 type hintKey struct {
-	kind    *Kind // nil: all, see [TrustHints.Try]
+	kind    *Kind
 	address netip.Addr
 }
 
@@ -49,20 +51,17 @@ type trust struct {
 	pending bool // it hung up, and a warning follows unless it sends a request within hangupGrace
 }
 
-// Try says that someone at this address tries now which of their programs trust the CA, so that the log warns of
-// none of them for a minute.
+// Try says that robotsgate doctor tries now which clients at an address trust the CA: the log warns of none of them for a
+// minute. Only the newest address counts, so that strangers cannot fill the memory.
 func (h *TrustHints) Try(address netip.Addr) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if s := h.trustLocked(hintKey{nil, address}); s != nil {
-		s.proven = time.Now()
-	}
+	h.trial, h.tried = address, time.Now()
 }
 
-// triedLocked reports whether the programs at an address are being tried.
+// triedLocked reports whether the clients at an address are being tried.
 func (h *TrustHints) triedLocked(address netip.Addr) bool {
-	s := h.clients[hintKey{nil, address}]
-	return s != nil && time.Since(s.proven) < trialLasts
+	return address == h.trial && time.Since(h.tried) < trialLasts
 }
 
 // A TLSClient is what the hints need to know about a client's TLS connection.
