@@ -257,7 +257,7 @@ func robotsOf(d *policy.Decision) *Robots {
 	return r
 }
 
-// Permitting returns the override that would allow a request that was denied, and no other; nil if there is none.
+// Permitting returns the override that would allow a request that was denied; nil if there is none.
 func (r *Entry) Permitting() *policy.Override {
 	target, err := canonical.ParseURL(r.Origin + r.Path)
 	if err != nil || r.Decision != "deny" || r.Refused != "" || r.Redacted {

@@ -249,7 +249,7 @@ func merged(all []SuggestedOverride, list func(*SuggestedOverride) *[]string) (o
 	return out
 }
 
-// Permission returns the override that would allow the request, and no other, if only one was given and a decision has
+// Permission returns the override that would allow the request if only one was given and a decision has
 // refused it. It returns nil if there is no such override. An override that has refused the request is no case of it:
 // see Refused.
 func (s *Suggestions) Permission() (*Entry, *policy.Override) {

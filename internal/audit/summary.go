@@ -30,7 +30,7 @@ func (c *Count) Add(r *Entry) {
 	}
 }
 
-// Undecided returns how many of the requests were neither decided nor refused.
+// Undecided returns how many of the requests were not decided.
 func (c Count) Undecided() int { return c.Requests - c.Allowed - c.Denied - c.Reported }
 
 // Sum adds another count.

@@ -52,7 +52,7 @@ func (r entryText) Address() string {
 // Passthrough reports whether the request was for a tunnel that is not intercepted.
 func (r entryText) Passthrough() bool { return r.Tunnel && r.Path == "" && r.Origin != "" }
 
-// Permit returns the override that would allow a request that a decision has refused, and no other; "" if there is none.
+// Permit returns the override that would allow a request that a decision has refused; "" if there is none.
 func (r entryText) Permit() string {
 	o := r.Permitting()
 	if o == nil {

@@ -187,11 +187,11 @@ func engineConfig(cfg *gate.Config, upstream *proxy.Transport) policy.Config {
 	return c
 }
 
-// noteTokens says which texts match no group of robots.txt, since they can't be product tokens.
+// noteTokens says which texts match nothing that is for one crawler, since they can't be product tokens.
 func noteTokens(s console.Streams, tokens []string) {
 	for _, token := range tokens {
 		if err := policy.CheckTokens(token); err != nil {
-			s.Note("--token: %v; as it is, it stands for no group but *", err)
+			s.Note("--token: %v; as it is, it matches only what is for all crawlers", err)
 		}
 	}
 }

@@ -224,11 +224,12 @@ func warnNoProxy(ctx context.Context, s console.Streams, parent *url.URL) {
 	ports := map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 	address := net.JoinHostPort(parent.Hostname(), cmp.Or(parent.Port(), ports[parent.Scheme]))
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)
-	if err != nil {
-		s.Warn("the environment variable %s names the proxy %s, which does not answer, and every request goes through it: if it was a gate that has ended, unset its variables: eval \"$(robotsgate env --unset)\"", proxyVariable(os.Getenv), address)
-		return
+	if err != nil && ctx.Err() == nil {
+		s.Warn("the environment variable %s names the proxy %s, which does not answer within 1 s, and every request goes through it: if it was a gate that has ended, unset its variables: eval \"$(robotsgate env --unset)\"", proxyVariable(os.Getenv), address)
 	}
-	conn.Close()
+	if err == nil {
+		conn.Close()
+	}
 }
 
 // trustParent also trusts the CA in file. A parent proxy may sign certificates for origins,

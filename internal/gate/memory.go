@@ -16,11 +16,11 @@ import (
 const memoryShare = 0.9
 
 // gcPercent is Go's GOGC for a gate, unless the environment has one. A gate keeps little and allocates much, so that Go
-// would collect several times a second with 100. docs/performance.md has what it buys.
+// would collect several times a second with 100: docs/performance.md has the figures.
 const gcPercent = 250
 
-// limitMemory says when Go collects garbage: it sets gcPercent, and Go's memory limit from the lower of the container's and the configured one, in bytes (0: none),
-// unless GOMEMLIMIT is set.
+// limitMemory sets gcPercent, and Go's memory limit from the lower of the container's and the configured one, in bytes
+// (0: none), unless GOMEMLIMIT is set.
 func limitMemory(log *slog.Logger, container memlimit.Provider, configured int64) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
