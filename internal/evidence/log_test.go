@@ -548,3 +548,41 @@ func TestNoTime(t *testing.T) {
 		t.Errorf("faults %q", v.Faults)
 	}
 }
+
+// TestChangedTail: a record that a kept checkpoint covers can't be changed behind a line with an edge before it, in whatever
+// order the files are given.
+func TestChangedTail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		g := start(t, dir)
+		g.entries(9)
+		g.checkpoint(false)
+		before, copied := read(t, g.path), t.TempDir()
+		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		g.entries(1)
+		entry := read(t, g.path)[len(before):]
+		g.checkpoint(false)
+		lines := strings.Split(strings.TrimSpace(read(t, g.path)), "\n")
+		var kept Line
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &kept); err != nil {
+			t.Fatal(err)
+		}
+		// With another record in its place the log goes on from the checkpoint of 9 records.
+		other := start(t, copied)
+		other.id = 100
+		other.entries(3)
+		other.checkpoint(true)
+		changed := read(t, other.path)[len(before):]
+		known := VerifyOptions{Known: []Known{{Note: kept.Checkpoint, Where: "a copy"}}}
+		for _, texts := range [][]string{{before + entry, changed}, {changed, before + entry}} {
+			if v := verified(t, known, texts...); v.Faulty == 0 {
+				t.Errorf("accepted with notes %q", v.Notes)
+			}
+		}
+		if v := verified(t, VerifyOptions{}, changed, before+entry); v.Faulty > 0 {
+			t.Errorf("without a kept checkpoint: %q", v.Faults)
+		}
+	})
+}

@@ -175,7 +175,7 @@ func (r *resumption) file(path string) (found bool, err error) {
 		r.broken = fmt.Sprintf("log %s has ended: another with a higher number after its name has begun since, and the checkpoint in data_dir is older", p.log.name)
 	case p.broken != "":
 		r.broken = p.broken
-	case r.kept != nil && p.start <= r.kept.N && p.log.wanted[r.kept.N] != r.kept.Hash:
+	case r.kept != nil && p.start <= r.kept.N && p.known[r.kept.N] != r.kept.Hash:
 		r.broken = path + " does not fit the checkpoint in data_dir: records were changed, or it is another file"
 	default:
 		r.tree, r.name, r.resumed = p.tree, p.log.name, p.tree.Size-p.covered

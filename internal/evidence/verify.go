@@ -88,8 +88,8 @@ type logLines struct {
 	name         string
 	key          string
 	pieces       []*piece
-	roots        map[int64]signed    // the checkpoints, by size
-	wanted       map[int64]tlog.Hash // roots of the trees with sizes of known checkpoints; zero: not read
+	roots        map[int64]signed // the checkpoints, by size
+	wanted       map[int64]bool   // sizes of known checkpoints
 	cosignatures []cosignature
 	cosigned     []int64      // by witness: size of the newest checkpoint that fits the entries; set at the end
 	newest       int64        // size of the newest checkpoint
@@ -130,6 +130,7 @@ type piece struct {
 	fits    tlog.Hash // its root
 	tail    interval  // times of the entries behind it
 	groups  []group
+	known   map[int64]tlog.Hash // roots of the trees with the wanted sizes
 	last    time.Time
 }
 
@@ -157,7 +158,7 @@ func NewVerifier(o VerifyOptions) *Verifier {
 	v := &Verifier{o: o, logs: map[string]*logLines{}, unknown: map[string]bool{}, current: map[string]*piece{}, kinds: map[string]bool{}}
 	for _, k := range o.Known {
 		if c, _, err := o.Keys.Open([]byte(k.Note)); err == nil {
-			v.log(c.Origin).wanted[c.N] = tlog.Hash{}
+			v.log(c.Origin).wanted[c.N] = true
 		}
 	}
 	return v
@@ -166,7 +167,7 @@ func NewVerifier(o VerifyOptions) *Verifier {
 func (v *Verifier) log(name string) *logLines {
 	l := v.logs[name]
 	if l == nil {
-		l = &logLines{name: name, roots: map[int64]signed{}, wanted: map[int64]tlog.Hash{}, cosigned: make([]int64, len(v.o.Keys.witnesses)), best: make([]Checkpoint, len(v.o.Keys.witnesses)+1)}
+		l = &logLines{name: name, roots: map[int64]signed{}, wanted: map[int64]bool{}, cosigned: make([]int64, len(v.o.Keys.witnesses)), best: make([]Checkpoint, len(v.o.Keys.witnesses)+1)}
 		l.key, _ = v.o.Keys.Log(name)
 		v.logs[name] = l
 	}
@@ -278,8 +279,11 @@ func (v *Verifier) entry(gate string, lost, index int64, at place, text []byte) 
 
 // want notes the root of the tree, if a known checkpoint is for it.
 func (p *piece) want() {
-	if _, ok := p.log.wanted[p.tree.Size]; ok {
-		p.log.wanted[p.tree.Size] = p.tree.Root()
+	if p.log.wanted[p.tree.Size] {
+		if p.known == nil {
+			p.known = map[int64]tlog.Hash{}
+		}
+		p.known[p.tree.Size] = p.tree.Root()
 	}
 }
 

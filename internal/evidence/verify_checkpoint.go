@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"filippo.io/torchwood"
@@ -110,6 +111,7 @@ func (v *Verifier) cutTail(p *piece, to int64, at place) {
 	why := fmt.Sprintf("the log goes on with record %d at %s", to, at)
 	v.uncovered(p, why)
 	p.next, p.tail, p.broken = to, interval{}, why
+	maps.DeleteFunc(p.known, func(size int64, _ tlog.Hash) bool { return size > to })
 }
 
 // cover compares the tree of a piece with a checkpoint.

@@ -43,7 +43,9 @@ func (v *Verifier) End() {
 
 // join checks that the pieces of a log follow each other.
 func (v *Verifier) join(l *logLines) {
-	slices.SortStableFunc(l.pieces, func(a, b *piece) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.next, b.next)) })
+	slices.SortStableFunc(l.pieces, func(a, b *piece) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.covered, b.covered), cmp.Compare(a.next, b.next))
+	})
 	first := l.pieces[0]
 	if first.start > 0 {
 		v.note("log %s begins with record %d, in %s: the files before have been rotated away, or were not given", l.name, first.start, first.at.file)
@@ -136,19 +138,21 @@ func (v *Verifier) compare(k Known) {
 		v.absent(k, c.Origin, c.N)
 		return
 	}
-	first, end := l.pieces[0].start, int64(0)
+	first, end, read, fits := l.pieces[0].start, int64(0), false, true
 	for _, p := range l.pieces {
 		end = max(end, p.next)
+		if root, ok := p.known[c.N]; ok {
+			read, fits = true, fits && root == c.Hash
+		}
 	}
-	switch root := l.wanted[c.N]; {
+	switch {
 	case c.N > end:
 		v.fault("log %s ends with record %d, and %s has a checkpoint of %d records: records were removed from its end, or a file was not given", l.name, end-1, k.Where, c.N)
 	case c.N < first:
 		v.note("log %s begins with record %d: it can't be compared with the checkpoint of %d records in %s", l.name, first, c.N, k.Where)
-	case root == c.Hash:
-	case root == [32]byte{}:
+	case !read:
 		v.note("log %s can't be compared with the checkpoint of %d records in %s, since records before it are missing or changed", l.name, c.N, k.Where)
-	default:
+	case !fits:
 		v.fault("log %s does not fit the checkpoint of %d records in %s, which is signed by its key: its operator has signed two histories", l.name, c.N, k.Where)
 	}
 }
