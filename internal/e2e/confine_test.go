@@ -545,7 +545,8 @@ func TestConfinedTerminal(t *testing.T) {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}()
-		// A key that is pressed while bash takes the terminal may get lost, so what precedes a line for it ends with its prompt.
+		// A key that is pressed while bash takes the terminal may get lost, so what precedes a line for it ends with its prompt, and
+		// a line after a stopped command begins with spaces.
 		say := func(line, want string) {
 			t.Helper()
 			fmt.Fprint(terminal, line)
@@ -557,7 +558,7 @@ func TestConfinedTerminal(t *testing.T) {
 		say("echo status=$?\n", `status=5\r\n\$ $`)
 		say("$RUN sh -c 'echo be''gun; read x; echo got $x'\n", `begun\r`)
 		say("\x1a", `(?s)Stopped.*\n\$ $`)
-		say("fg\n", `(?s)Stopped.*fg\r\n.*read x`)
+		say("  fg\n", `(?s)Stopped.*fg\r\n.*read x`)
 		say("word\n", `(?s)got word\r.*\n\$ $`)
 		say("$RUN env PS1='inside ' bash --norc -i\n", `inside $`)
 		say("sh -c 'echo slee''ping; exec sleep 50'\n", `sleeping\r`)

@@ -131,14 +131,15 @@ func TestSoakKilled(t *testing.T) {
 	for i, l := range lines {
 		size, name := l.size()
 		if len(kills) > 0 && i == kills[0].lines {
-			want := records - max(covered, kills[0].kept)
+			kept := covered
+			for len(kills) > 0 && i == kills[0].lines { // a gate may be killed before it writes, and have kept a checkpoint
+				kept, kills = max(kept, kills[0].kept), kills[1:]
+			}
+			want := records - kept
 			if l.Resumed != want || l.Edge == nil {
 				t.Errorf("line %d is the first of a start after a kill, with %d records of which %d are covered: got %+v, want resumed %d", i+1, records, covered, l, want)
 			}
 			resumed += want
-			for len(kills) > 0 && i == kills[0].lines { // a gate may be killed before it writes
-				kills = kills[1:]
-			}
 		}
 		switch {
 		case l.Checkpoint != "" && name != logName:

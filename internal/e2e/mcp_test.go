@@ -76,7 +76,7 @@ func TestMCP(t *testing.T) {
 	for range 50 {
 		calls = append(calls, "robots_check", `{"url": "https://shop.invalid/page.html", "agent": "ResearchBot/1.0"}`)
 	}
-	for name, env := range map[string][]string{"the gate at ": {"ROBOTSGATE_ADMIN=" + site.Admin}, "robotsgate mcp, ": {"ROBOTSGATE_ADMIN="}} {
+	for name, env := range map[string][]string{"the gate at ": {"ROBOTSGATE_ADMIN=" + site.Admin}, "robotsgate mcp by its own configuration, since no gate answers": {"ROBOTSGATE_ADMIN="}} {
 		t.Run(name, func(t *testing.T) {
 			results := askTools(t, env, site.Config, calls...)
 			r := results[0].StructuredContent
@@ -89,7 +89,7 @@ func TestMCP(t *testing.T) {
 			if strings.HasPrefix(name, "the gate") {
 				expect(t, results[2].Text, `"kind":"override".*"override":"- \{hosts: \[\\"denied\.invalid\\"\], paths: \[\\"/x\$\\"\]`)
 			} else {
-				expect(t, results[2].Text, "no gate runs")
+				expect(t, results[2].Text, "no gate answers")
 			}
 			expect(t, results[3].Text, `"usage":\{"search":"y","train-ai":"n"\}`)
 			for i, want := range map[int]string{4: "unexpected additional properties", 5: "127.0.0.1 is special-purpose"} {
