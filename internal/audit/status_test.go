@@ -107,7 +107,7 @@ func TestNoCheckpoint(t *testing.T) {
 		defer l.Close(t.Context())
 		write := func() Status {
 			l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
-			time.Sleep(5 * checkpointInterval)
+			time.Sleep(5 * checkpointInterval) // fake clock
 			synctest.Wait()
 			return l.Status()
 		}

@@ -25,7 +25,7 @@ type network struct {
 	open          []io.Closer
 }
 
-// newNetwork returns a network whose sockets are not open yet. The address of the transparent listener is no TCP
+// newNetwork returns a network with sockets that are not open yet. The address of the transparent listener is no TCP
 // address: the gate would take 0.0.0.0:80 for its own address outside, and refuse requests to port 80 of this machine.
 func newNetwork(o *Options) *network {
 	n := &network{

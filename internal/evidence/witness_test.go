@@ -187,7 +187,7 @@ func TestRewrittenWithKey(t *testing.T) {
 			g := withWitness(t, dir, w)
 			g.id = id
 			for _, size := range checkpoints {
-				time.Sleep(2 * maxUncosigned)
+				time.Sleep(2 * maxUncosigned) // fake clock
 				g.entries(int(size - g.log.Size()))
 				g.checkpoint(false)
 				g.ask(w, true)

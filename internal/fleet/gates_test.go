@@ -320,8 +320,8 @@ func TestPutBack(t *testing.T) {
 	})
 }
 
-// TestPutBackOlder: an authentic value that is put back as the newest version is ignored by a gate whose own answer is
-// newer, also when it starts again.
+// TestPutBackOlder: an authentic value is put back as the newest version. A gate with a newer answer of its own ignores
+// it, also when it starts again.
 func TestPutBackOlder(t *testing.T) {
 	inFleet(t, 1, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		gate, name := gates[0], gates[0].sealer.name("https://a.example")

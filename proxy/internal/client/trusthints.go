@@ -34,7 +34,7 @@ type TrustHints struct {
 	mu      sync.Mutex
 	clients map[hintKey]*trust
 	stopped bool
-	trial   netip.Addr // whose clients are being tried, see Try
+	trial   netip.Addr // of the clients that are being tried, see Try
 	tried   time.Time
 }
 
