@@ -200,15 +200,15 @@ func indent(compact []byte) []byte {
 func (d document) printable(decision *policy.Decision) *document {
 	if decision != nil {
 		d.Group = decision.Group.Written()
-		by := "they"
+		they, allow, are := "they", "allow", "are"
 		if decision.Reason == policy.ByOverride {
-			by = "an override in their place,"
+			they, allow, are = "an override in their place", "allows", "is"
 		}
 		switch {
 		case decision.Allow:
-			d.Rules = by + " allow this request (" + string(decision.Reason) + ")"
+			d.Rules = they + " " + allow + " this request (" + string(decision.Reason) + ")"
 		case !decision.Enforced:
-			d.Rules = by + " would deny this request (" + string(decision.Reason) + "), but are not enforced"
+			d.Rules = they + " would deny this request (" + string(decision.Reason) + "), but " + are + " not enforced"
 		}
 	}
 	d.Detail, d.URL, d.Note = escape.Printable(d.Detail), escape.Printable(d.URL), escape.Printable(d.Note)
