@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -69,28 +70,39 @@ func (o *timedOrigin) checkDistances(t *testing.T, distance, stall time.Duration
 			t.Errorf("request %d arrived %v after the one before, want %v", i, d, distance)
 		}
 	}
-	t.Logf("no two requests arrived closer together than %v; a goroutine of this process waited for the processor for at most %v", least, stall)
+	t.Logf("no two requests arrived closer together than %v; a thread of this process waited for the processor for at most %v", least, stall)
 }
 
-// measureStalls returns a function that ends the measurement of how late a goroutine may be.
+// measureStalls returns a function that ends the measurement of how late a thread may be. A request passes through
+// threads of several processes, each of which may be late; so it is the longest of eight threads.
 func measureStalls() (longest func() time.Duration) {
-	over, result := make(chan struct{}), make(chan time.Duration)
-	go func() {
-		tick := time.NewTicker(time.Millisecond)
-		defer tick.Stop()
-		var longest time.Duration
-		for last := time.Now(); ; {
-			select {
-			case <-tick.C:
-				now := time.Now()
-				longest, last = max(longest, now.Sub(last)-time.Millisecond), now
-			case <-over:
-				result <- longest
-				return
+	const threads = 8
+	over, results := make(chan struct{}), make(chan time.Duration, threads)
+	for range threads {
+		go func() {
+			runtime.LockOSThread()
+			tick := time.NewTicker(time.Millisecond)
+			defer tick.Stop()
+			var longest time.Duration
+			for last := time.Now(); ; {
+				select {
+				case <-tick.C:
+					now := time.Now()
+					longest, last = max(longest, now.Sub(last)-time.Millisecond), now
+				case <-over:
+					results <- longest
+					return
+				}
 			}
+		}()
+	}
+	return func() (longest time.Duration) {
+		close(over)
+		for range threads {
+			longest = max(longest, <-results)
 		}
-	}()
-	return func() time.Duration { close(over); return <-result }
+		return longest
+	}
 }
 
 // pacedGate runs a gate with these settings of pace.
