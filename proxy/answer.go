@@ -154,7 +154,7 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 		p.detail = "This client's requests in progress take as much of the gate's memory as they may."
 	case errors.Is(err, snapshot.ErrParent):
 		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
-		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check egress.proxy."
+		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check " + snapshot.ParentSettings + "."
 	case errors.Is(err, snapshot.ErrNoHost), errors.As(err, &dns):
 		p.fault, p.detail = "dns_error", "The name "+in.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
 	case errors.Is(err, errInvalidResponse):

@@ -110,7 +110,7 @@ func TestPage(t *testing.T) {
 				"Allowed 1 Denied 2 by robots.txt, a usage preference or an override Would be denied 1 report mode No decision 1",
 				"1 allowed, 2 denied, 1 would be denied. Maximum 4, at 00:00 UTC.",
 				"00:00 UTC: 1 allowed, 2 denied, 1 would be denied",
-				"UTC Allowed Denied Would be denied Refused by the pace No decision 00:00 1 2 1 0 1",
+				"UTC Allowed Denied Would be denied Refused by pace or limit No decision 00:00 1 2 1 0 1",
 				"Host Denied Would be denied a.example 2 0 b.example 0 1",
 				"Disallow: /x http://a.example , line 7 2 1",
 				"http://down.example everything is denied the origin answered 503",

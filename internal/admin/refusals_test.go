@@ -21,7 +21,7 @@ func TestRefusals(t *testing.T) {
 	for _, path := range []string{"/", "/live"} {
 		page := see(t, h, path)
 		has(t, page, "Latest refusals GET http://b.example/", `guard <script>alert(1)</script>\u202e`, refusal, "status 403, crawler news , id ABC234",
-			"Crawler Requests Denied Would be denied Refused by the pace No decision Last seen", "news 1 1 0 0 0", `a&b"c 1 0 0 0 1`)
+			"Crawler Requests Denied Would be denied Refused by pace or limit No decision Last seen", "news 1 1 0 0 0", `a&b"c 1 0 0 0 1`)
 		if strings.Contains(page, "<script>alert") {
 			t.Errorf("%s: a text has become markup", path)
 		}

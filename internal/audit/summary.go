@@ -12,8 +12,9 @@ import (
 type Count struct {
 	Requests int `json:"requests"`
 	Allowed  int `json:"allowed"`
-	Denied   int `json:"denied"`   // by a decision, or refused after one
+	Denied   int `json:"denied"`   // by the decision
 	Reported int `json:"reported"` // would be denied, but report mode let them through
+	Refused  int `json:"refused"`  // for another reason than the decision: too early, beyond a budget, at a limit
 }
 
 // Add counts the request of an entry.
@@ -21,17 +22,22 @@ func (c *Count) Add(r *Entry) {
 	c.Requests++
 	switch {
 	case r.Decision == "":
-	case r.denied():
-		c.Denied++
+	case r.Refused != "":
+		c.Refused++
 	case r.Reported():
 		c.Reported++
 	case r.Decision == "allow":
 		c.Allowed++
+	default:
+		c.Denied++
 	}
 }
 
 // Undecided returns how many of the requests were not decided.
-func (c Count) Undecided() int { return c.Requests - c.Allowed - c.Denied - c.Reported }
+func (c Count) Undecided() int { return c.Requests - c.Allowed - c.Denied - c.Reported - c.Refused }
+
+// AllRefused returns how many of the requests were refused after a decision, by it or for another reason.
+func (c Count) AllRefused() int { return c.Denied + c.Refused }
 
 // Sum adds another count.
 func (c *Count) Sum(d *Count) {
@@ -39,6 +45,7 @@ func (c *Count) Sum(d *Count) {
 	c.Allowed += d.Allowed
 	c.Denied += d.Denied
 	c.Reported += d.Reported
+	c.Refused += d.Refused
 }
 
 // A Span is from the first to the last of some times. It is zero if there are none.

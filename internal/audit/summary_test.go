@@ -11,13 +11,15 @@ import (
 	"robotsgate/proxy"
 )
 
-// TestSummaryRefused: each request counts once, as denied if the gate has refused it by its decision or after it, and as
-// without a decision if the gate has refused it before.
+// TestSummaryRefused: each request counts once: as denied if the decision has refused it, as refused if the gate has done
+// so after a decision, and as without a decision if the gate has done so before.
 func TestSummaryRefused(t *testing.T) {
 	var s Summary
 	for _, r := range []Entry{
 		{Decision: "allow", Reason: policy.NoMatch},
 		{Decision: "allow", Reason: policy.NoMatch, Refused: proxy.ByLimit}, // no memory was left for the response
+		{Decision: "allow", Reason: policy.NoMatch, Refused: proxy.ByPace},
+		{Decision: "deny", Reason: policy.ByRule, Enforced: new(false), Refused: proxy.ByBudget},
 		{Decision: "deny", Reason: policy.ByRule},
 		{Decision: "deny", Reason: policy.ByRule, Enforced: new(false)},
 		{Refused: proxy.ByGuard},
@@ -26,14 +28,14 @@ func TestSummaryRefused(t *testing.T) {
 	} {
 		s.Line(&Line{Entry: &r})
 	}
-	if want := (Count{Requests: 7, Allowed: 1, Denied: 2, Reported: 1}); s.Count != want || s.Undecided != 3 {
+	if want := (Count{Requests: 9, Allowed: 1, Denied: 1, Reported: 1, Refused: 3}); s.Count != want || s.Undecided != 3 {
 		t.Errorf("got %+v and %d undecided, want %+v and 3", s.Count, s.Undecided, want)
 	}
 	kinds := map[string]int{}
 	for _, n := range s.Reasons.Top(10) {
 		kinds[n.Name] = n.Denied
 	}
-	for name, want := range map[string]int{"rule": 1, "guard": 0, "login": 0, "limit": 1, "no-match": 0, "no decision": 0} {
+	for name, want := range map[string]int{"rule": 1, "guard": 0, "login": 0, "limit": 0, "no-match": 0, "no decision": 0} {
 		if got, ok := kinds[name]; !ok || got != want {
 			t.Errorf("%s: got %d denied (%v), want %d", name, got, ok, want)
 		}

@@ -70,9 +70,9 @@ func table(title string, rows []audit.Named) string {
 		width = max(width, min(2+len(escape.Printable(r.Name)), widest))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%-*s %9s %9s %9s %9s\n", width, title, "requests", "allowed", "denied", "reported")
+	fmt.Fprintf(&b, "\n%-*s %9s %9s %9s %9s %9s\n", width, title, "requests", "allowed", "denied", "reported", "refused")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%-*s %9d %9d %9d %9d\n", width, "  "+escape.Printable(r.Name), r.Requests, r.Allowed, r.Denied, r.Reported)
+		fmt.Fprintf(&b, "%-*s %9d %9d %9d %9d %9d\n", width, "  "+escape.Printable(r.Name), r.Requests, r.Allowed, r.Denied, r.Reported, r.Refused)
 	}
 	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/confine"
 	"robotsgate/internal/console"
 	"robotsgate/internal/doctor"
@@ -93,7 +95,7 @@ func Main() {
 	}
 	command, err := parser.Parse(arguments(os.Args[1:]))
 	if err != nil {
-		err = fmt.Errorf("%w; %s --help shows what there is", err, asked(err))
+		err = usageError(err)
 	} else {
 		err = command.Run()
 	}
@@ -114,15 +116,23 @@ func arguments(args []string) []string {
 	return args
 }
 
-// asked returns the command line of the command to which a usage error belongs.
-func asked(err error) string {
+// usageError returns an error of the command line with what to do about it.
+func usageError(err error) error {
+	line, configured := "robotsgate", true // without a command it serves
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
 		if command := parse.Context.Selected(); command != nil {
-			return command.FullPath()
+			line = command.FullPath()
+			configured = slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Short == 'c' })
 		}
 	}
-	return "robotsgate"
+	if file, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && configured && isYAML(file) {
+		return fmt.Errorf("%w; a configuration is named with -c: %s -c %s", err, line, clientenv.QuoteShell(file))
+	}
+	return fmt.Errorf("%w; %s --help shows what there is", err, line)
 }
+
+// isYAML reports whether a file is a configuration by its name.
+func isYAML(file string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(file)) }
 
 // asGiven takes an argument's bytes as they are. Kong sends them through JSON, which
 // puts another character where they are not UTF-8: in a URL that is to be judged, or

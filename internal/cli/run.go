@@ -289,6 +289,9 @@ func execute(command []string, vars clientenv.Variables, s console.Streams) (sta
 func notStarted(s console.Streams, name string, err error) console.Exit {
 	info, statErr := os.Stat(name)
 	switch {
+	case errors.Is(err, exec.ErrNotFound) && isYAML(name):
+		s.Status(fmt.Errorf("%s: command not found; a configuration is named with -c: robotsgate run -c %s -- COMMAND", name, clientenv.QuoteShell(name)))
+		return 127
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
 		s.Status(fmt.Errorf("%s: command not found", name))
 		return 127

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
@@ -160,6 +161,14 @@ func statusOf(findings []finding) error {
 	return nil
 }
 
+// named returns a command with the -c that has named its configuration, if one has.
+func named(c *gate.Config, command string) string {
+	if c.File() == "" {
+		return command
+	}
+	return command + " -c " + clientenv.QuoteShell(c.File())
+}
+
 // certFile returns the file with the CA of the configuration.
 func (e *diagnosis) certFile() string {
 	if e.config.HTTPS.CACert != "" {
@@ -173,7 +182,7 @@ func (e *diagnosis) certificate() finding {
 	file := e.certFile()
 	data, err := os.ReadFile(file)
 	ends, left := console.Date(e.gate.signer.NotAfter), time.Until(e.gate.signer.NotAfter)
-	renew := "robotsgate ca --renew, give clients the new certificate, then send the gate a SIGHUP or restart it"
+	renew := named(e.config, "robotsgate ca --renew") + ", give clients the new certificate, then send the gate a SIGHUP or restart it"
 	switch {
 	case left <= 0:
 		return fault("CA", "expired on "+ends, renew)

@@ -41,7 +41,7 @@ func checkEvidence(ctx context.Context, c *gate.Config) (all []finding) {
 		all = append(all, finding{subject, passed, fmt.Sprintf("%s, with the verifier key %s", signer.Name(), signer.Key()), nil})
 	case running.Broken != "":
 		all = append(all, fault(subject, escape.Printable(fmt.Sprintf("%s, with the verifier key %s, is new, since the one before could not be continued: %s", running.Name, running.Key, running.Broken)),
-			"find out who changed the log or data_dir, and keep what is left: robotsgate audit --verify shows it"))
+			"find out who changed the log or data_dir, and keep what is left: "+named(c, "robotsgate audit --verify")+" LOG shows it"))
 	default:
 		all = append(all, finding{subject, passed, escape.Printable(fmt.Sprintf("%s, with the verifier key %s; %s in its last checkpoint", running.Name, running.Key, console.Plural(int(running.Size), "record"))), nil})
 	}

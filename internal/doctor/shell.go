@@ -41,8 +41,12 @@ func (e *diagnosis) findGate(ctx context.Context) finding {
 		}
 	}
 	if e.gate.url == "" {
-		return fault("gate", strings.Join(failed, "; "), "start it: robotsgate serve, with -c FILE if it has one",
-			"if it runs at another address, such as that of --listen: paste the variables that serve printed, or write the address as listen: into FILE and use -c FILE")
+		start, file := named(e.config, "robotsgate serve"), e.config.File()
+		if file == "" {
+			start, file = start+", with -c FILE if it has one", "FILE and use -c FILE"
+		}
+		return fault("gate", strings.Join(failed, "; "), "start it: "+start,
+			"if it runs at another address, such as that of --listen: paste the variables that serve printed, or write the address as listen: into "+file)
 	}
 	e.files = ca.ClientFiles{Cert: filepath.Join(e.dir, "ca.pem"), Bundle: filepath.Join(e.dir, "bundle.pem"), Wgetrc: filepath.Join(e.dir, "wgetrc")}
 	if data, err := os.ReadFile(e.files.Bundle); err != nil || !e.holds(data) {
@@ -224,7 +228,11 @@ func (e *diagnosis) shownProxy(value string) string {
 // gate's CA, with the downloaded files.
 func (e *diagnosis) env() []string {
 	if e.get == nil {
-		return []string{`eval "$(robotsgate env)", with -c FILE if the gate has one`}
+		line := `eval "$(` + named(e.config, "robotsgate env") + `)"`
+		if e.config.File() == "" {
+			line += ", with -c FILE if the gate has one"
+		}
+		return []string{line}
 	}
 	lines, last := slices.Clone(e.get), ""
 	for _, v := range clientenv.For(e.proxy(), e.files) {

@@ -43,7 +43,7 @@ func checkSigning(ctx context.Context, c *gate.Config) (all []finding) {
 	}
 	defer transport.Close()
 	for _, agent := range agents {
-		all = append(all, checkDirectory(ctx, transport, c.File(), agent)...)
+		all = append(all, checkDirectory(ctx, transport, named(c, "robotsgate keys"), agent)...)
 	}
 	return all
 }
@@ -58,10 +58,10 @@ func checkKeyFile(crawler gate.Crawler) finding {
 }
 
 // checkDirectory fetches the directory of an agent, and checks that verifiers find the keys in it.
-func checkDirectory(ctx context.Context, transport http.RoundTripper, file string, agent keyfile.Agent) []finding {
+func checkDirectory(ctx context.Context, transport http.RoundTripper, keys string, agent keyfile.Agent) []finding {
 	const subject = "signing directory"
 	url := agent.Origin + keyfile.DirectoryPath
-	command := "robotsgate keys -c " + file + " --agent " + agent.Origin
+	command := keys + " --agent " + agent.Origin
 	ctx, cancel := context.WithTimeout(ctx, directoryTimeout)
 	defer cancel()
 	resp, body, err := get(ctx, transport, url, "robotsgate-doctor")

@@ -56,7 +56,7 @@ func (e *diagnosis) checkClient(ctx context.Context, p program, temp string) fin
 			return fault(p.name, notFound)
 		}
 	}
-	late := fault(p.name, fmt.Sprintf("does not end within %v", clientTimeout), "if this machine is busy, check this client alone: robotsgate doctor "+p.name)
+	late := fault(p.name, fmt.Sprintf("does not end within %v", clientTimeout), "if this machine is busy, check this client alone: "+named(e.config, "robotsgate doctor")+" "+p.name)
 	first, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
 	if p.has != nil {

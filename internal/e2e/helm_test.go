@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -170,6 +171,22 @@ func TestHelm(t *testing.T) {
 		wantSame(t, "data_dir", settings.DataDir, "/data")
 		wantSame(t, "crawlers", len(settings.Crawlers), 1)
 	})
+	t.Run("keys of the configuration", func(t *testing.T) {
+		var schema struct {
+			Properties struct {
+				Config struct{ Properties map[string]any }
+			}
+		}
+		if err := json.Unmarshal([]byte(gatetest.Read(t, filepath.Join(chart, "values.schema.json"))), &schema); err != nil {
+			t.Fatal(err)
+		}
+		var keys map[string]any
+		if err := yaml.Unmarshal([]byte(gatetest.Read(t, "../../config.yaml")), &keys); err != nil {
+			t.Fatal(err)
+		}
+		names := slices.Sorted(maps.Keys(schema.Properties.Config.Properties))
+		wantEqual(t, "keys in values.schema.json", names, slices.Sorted(maps.Keys(keys)))
+	})
 	t.Run("the values of docs/deploy.md", func(t *testing.T) {
 		var args []string
 		for _, value := range gatetest.Matches(`--set '?([^ '\n]+)`, gatetest.Read(t, "../../docs/deploy.md")) {
@@ -189,6 +206,7 @@ func TestHelm(t *testing.T) {
 			"mod=fleet":             "'mod' not allowed",
 			"mode=flet":             "must be one of",
 			"fleet.replica=2":       "'replica' not allowed",
+			"config.limit.a=1":      "at '/config': additional properties 'limit' not allowed",
 			"config.listen=:1":      "config.listen is set by the chart",
 			"config.data_dir=/":     "config.data_dir is set by the chart",
 			"config.admin.listen=x": "config.admin.listen is set by the chart",

@@ -24,18 +24,18 @@ type Counts struct {
 	Denied    uint64 `json:"denied"`
 	Reported  uint64 `json:"reported"`  // would be denied, but report mode let them through
 	Undecided uint64 `json:"undecided"` // malformed, prohibited, a name that does not resolve
-	Paced     uint64 `json:"paced"`     // permitted, but refused by the pace: too early, or beyond a budget
+	Refused   uint64 `json:"refused"`   // for another reason than the decision: too early, beyond a budget, at a limit
 }
 
 // Sum returns the number of all requests.
-func (c Counts) Sum() uint64 { return c.Allowed + c.Denied + c.Reported + c.Undecided + c.Paced }
+func (c Counts) Sum() uint64 { return c.Allowed + c.Denied + c.Reported + c.Undecided + c.Refused }
 
 func (c *Counts) add(more Counts) {
 	c.Allowed += more.Allowed
 	c.Denied += more.Denied
 	c.Reported += more.Reported
 	c.Undecided += more.Undecided
-	c.Paced += more.Paced
+	c.Refused += more.Refused
 }
 
 // count adds a request.
@@ -43,8 +43,8 @@ func (c *Counts) count(x *proxy.Record) {
 	switch d := x.Decision; {
 	case d == nil:
 		c.Undecided++
-	case x.Refused == proxy.ByPace, x.Refused == proxy.ByBudget:
-		c.Paced++
+	case x.Refused != "" && x.Refused != proxy.Refusal(d.Reason):
+		c.Refused++
 	case d.Allow:
 		c.Allowed++
 	case d.Enforced:

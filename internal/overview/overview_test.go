@@ -241,6 +241,24 @@ func TestCauses(t *testing.T) {
 	})
 }
 
+// TestRefused: a request that was decided, and then refused for another reason, counts as refused, whatever the decision.
+func TestRefused(t *testing.T) {
+	o := New()
+	for _, kind := range []proxy.Refusal{proxy.ByPace, proxy.ByBudget, proxy.ByLimit} {
+		for _, d := range []*policy.Decision{allowed, denied(1, "/x", false)} {
+			x := ended("http://a.example/x", d)
+			x.Refused = kind
+			o.Request(x)
+		}
+	}
+	x := ended("http://a.example/x", denied(1, "/x", true))
+	x.Refused = proxy.Refusal(policy.ByRule)
+	o.Request(x)
+	if got, want := o.State().Total, (Counts{Denied: 1, Refused: 6}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 // TestRefusals: the last refusals are kept, the newest first, with bounded texts.
 func TestRefusals(t *testing.T) {
 	o := New()

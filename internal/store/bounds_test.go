@@ -115,6 +115,62 @@ func TestSupersededGoFirst(t *testing.T) {
 	})
 }
 
+// TestEntries: the number of sets and superseded answers is bounded, however small they are. The superseded answers go
+// first, then the sets that were fetched longest ago.
+func TestEntries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const (
+			most    = 1000
+			atOnce  = 10
+			changes = "https://changes.example"
+		)
+		d := openFor(t, t.TempDir(), Limits{Keep: 10_000 * time.Hour, Bytes: 2 << 20})
+		defer d.Close()
+		d.entries = most
+		inSegment := int(d.limits.segment()) / 100 // the shortest lines are longer
+		hosts := 0
+		flood := func(n int) {
+			for last := hosts + n; hosts < last; {
+				time.Sleep(time.Minute) // fake clock
+				sets := map[string]snapshot.Set{}
+				for range atOnce {
+					sets[origin(hosts)] = down(snapshot.Set{}, 503)
+					hosts++
+				}
+				save(t, d, sets)
+				if n := len(d.lines); n > most+inSegment {
+					t.Fatalf("%d hosts: there are %d entries", hosts, n)
+				}
+			}
+		}
+		for i := range 300 {
+			time.Sleep(time.Minute) // fake clock
+			save(t, d, map[string]snapshot.Set{changes: answered(robots(i, 20))})
+		}
+		flood(900)
+		for i := range hosts {
+			if _, ok := d.Load(t.Context(), origin(i)); !ok {
+				t.Fatalf("record %d was dropped before a superseded answer", i)
+			}
+		}
+		flood(3000)
+		if history, err := d.History(changes); err != nil || len(history) > 0 {
+			t.Errorf("left: %v, %v", history, err)
+		}
+		absent(t, d, changes)
+		absent(t, d, origin(0))
+		for i := hosts - 1; i > hosts-most/2; i-- {
+			if _, ok := d.Load(t.Context(), origin(i)); !ok {
+				t.Fatalf("record %d of %d is gone, one of the newest", i, hosts)
+			}
+		}
+		if n := d.bytes(); n > d.limits.Bytes/2 {
+			t.Errorf("%d bytes: the bound on bytes has counted, too", n)
+		}
+		sound(t, d)
+	})
+}
+
 // TestFetchedLast: what was fetched last stays, also an origin that is fetched again and again, although segments with
 // its earlier sets are moved and removed.
 func TestFetchedLast(t *testing.T) {

@@ -40,9 +40,10 @@ var ErrInUse = errors.New("another gate uses the folder")
 // A Disk is a snapshot.Store and a snapshot.Archive in a folder.
 type Disk struct {
 	*Reader
-	limits Limits
-	log    *slog.Logger
-	lock   *flock.Flock
+	limits  Limits
+	entries int // maxEntries
+	log     *slog.Logger
+	lock    *flock.Flock
 
 	writing sync.Mutex // held by the one that appends or removes
 	checked bool       // the store is within its limits, which may be lower than before the start
@@ -75,7 +76,7 @@ func open(dataDir string, limits Limits, log *slog.Logger) (*Disk, error) {
 			log.Warn("a part of the snapshots is damaged; these robots.txt files will be fetched again", "file", s.index.Name(), "entries", s.damaged)
 		}
 	}
-	return &Disk{Reader: x, limits: limits, log: log, lock: lock}, nil
+	return &Disk{Reader: x, limits: limits, entries: maxEntries, log: log, lock: lock}, nil
 }
 
 // take takes the lock of a folder. The error is ErrInUse if another process has it.

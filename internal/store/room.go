@@ -62,7 +62,7 @@ func (d *Disk) last() (*segment, error) {
 
 // crowded reports whether the store is so large that another segment would not fit within the limits.
 func (d *Disk) crowded() bool {
-	return d.bytes() > d.limits.Bytes-d.limits.segment() || len(d.lines) > maxEntries
+	return d.bytes() > d.limits.Bytes-d.limits.segment() || len(d.lines) > d.entries
 }
 
 // makeRoom removes segments of which little is needed. When the store is crowded, it also removes the oldest superseded

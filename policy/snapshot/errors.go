@@ -2,6 +2,9 @@ package snapshot
 
 import "errors"
 
+// ParentSettings says where the parent proxy is set, for advice.
+const ParentSettings = "egress.proxy or, for run, the variables https_proxy, http_proxy and all_proxy"
+
 // Errors of [Resolver.Resolve]. A RoundTripper wraps ErrProhibited, ErrParent, ErrExhausted and ErrUnsigned.
 var (
 	// ErrProhibited says that the operator's egress rules forbid the destination.

@@ -302,7 +302,7 @@ func (f *fetcher) reason(ctx context.Context, err error) string {
 	case unresolved(err):
 		return "a redirect leads to a name that does not resolve" // without the resolver's address
 	case errors.Is(err, ErrParent):
-		return err.Error() + "; check egress.proxy"
+		return err.Error() + "; check " + ParentSettings
 	case errors.As(err, &certificate):
 		return certificate.Err.Error() + "; if its CA is your own, name it in egress.ca_file"
 	case ctx.Err() != nil:

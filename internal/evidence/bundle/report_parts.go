@@ -83,7 +83,7 @@ func (b *bar) place(i, most int) {
 	for _, p := range []struct {
 		class string
 		n     int
-	}{{"refused", b.Denied}, {"reported", b.Reported}, {"allowed", b.Allowed}, {"undecided", b.Undecided()}} {
+	}{{"refused", b.AllRefused()}, {"reported", b.Reported}, {"allowed", b.Allowed}, {"undecided", b.Undecided()}} {
 		if p.n == 0 {
 			continue
 		}
