@@ -38,6 +38,7 @@ import (
 //	                     trusted, which serve sets for NAME=GATE.
 //	flood N URL          send N such requests at once; each must receive 200
 //	waitfor FILE REGEXP  wait until FILE matches
+//	until REGEXP ARG...  run the command ARG... until its output matches
 //	pass DURATION        wait
 //	gzip FILE FILE       compress the first file to the second
 //	occupy NAME          listen on a port and set $NAME to its host:port
@@ -71,6 +72,7 @@ func Params(dir string) testscript.Params {
 			"get":       cmdGet,
 			"flood":     takes(2, cmdFlood),
 			"waitfor":   takes(2, cmdWaitfor),
+			"until":     takes(2, cmdUntil),
 			"pass":      takes(1, cmdPass),
 			"gzip":      takes(2, cmdGzip),
 			"occupy":    takes(1, cmdOccupy),
@@ -164,6 +166,17 @@ func cmdWaitfor(ts *testscript.TestScript, args []string) {
 		return pattern.Match(data)
 	}) {
 		ts.Fatalf("%s did not match %q within 30 s:\n%s", args[0], args[1], data)
+	}
+}
+
+func cmdUntil(ts *testscript.TestScript, args []string) {
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	if !becomes(patience, func() bool {
+		err = ts.Exec(args[1], args[2:]...)
+		return pattern.MatchString(ts.ReadFile("stdout"))
+	}) {
+		ts.Fatalf("the output of %q did not match %q within 30 s: %v", args[1:], args[0], err)
 	}
 }
 
