@@ -28,6 +28,7 @@ var escapeUsers = []struct {
 // failures inside say something.
 func TestEscapesOutside(t *testing.T) {
 	longWithoutRace(t)
+	t.Parallel()
 	cases, kinds := 0, map[string]bool{}
 	for _, user := range escapeUsers {
 		t.Run(user.name, func(t *testing.T) {
@@ -62,6 +63,7 @@ func ofKernel(needs []string) bool {
 // TestEscapesConfined makes every attempt from inside run --confine.
 func TestEscapesConfined(t *testing.T) {
 	longWithoutRace(t)
+	t.Parallel()
 	for _, user := range escapeUsers {
 		t.Run(user.name, func(t *testing.T) {
 			stopped := 0

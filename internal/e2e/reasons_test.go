@@ -15,6 +15,7 @@ import (
 // robotsgate demo.
 func TestReasons(t *testing.T) {
 	gatetest.Long(t)
+	t.Parallel()
 	_, section, ok := strings.Cut(gatetest.Read(t, "../../docs/clients.md"), "\n## Reasons in programs\n")
 	if !ok {
 		t.Fatal("docs/clients.md has no such section")

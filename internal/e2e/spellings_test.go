@@ -19,6 +19,7 @@ import (
 // testdata/spellings.txt and in random spellings. If a server serves a spelling directly, the
 // gate must refuse it. Without ROBOTSGATE_LONG=1, and under the race detector, the only server is nginx.
 func TestSpellings(t *testing.T) {
+	t.Parallel()
 	certificate := filepath.Join(t.TempDir(), "origin.pem")
 	origins, missing := startServers(t, gatetest.Size(webServers[:1], webServers), certificate)
 	if len(missing) > 0 {
