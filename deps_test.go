@@ -82,6 +82,8 @@ var imports = map[string][]string{
 
 	"internal/store/storetest":   {"policy/snapshot"}, // tests of a snapshot.Store
 	"policy/internal/origintest": {},                  // answers of origins, for tests
+	"proxy/internal/proxytest": {"internal/ca", "internal/gatetest", "internal/store", "policy", "policy/glob", "policy/snapshot", "policy/tagcache",
+		"proxy", "proxy/internal/netconn"}, // a whole gate, for tests
 
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta",
@@ -130,12 +132,13 @@ var libraries = map[string][]string{
 	"github.com/redis/rueidis":               {"internal/fleet"},
 	"github.com/rogpeppe/go-internal":        {"internal/gatetest", "internal/history"},
 	"github.com/gofrs/flock":                 {"internal/store"},
-	"golang.org/x/crypto/bcrypt":             {"proxy/internal/auth", "internal/cli"},
+	"golang.org/x/crypto/bcrypt":             {"proxy/internal/auth", "proxy/internal/proxytest", "internal/cli"},
 	"golang.org/x/mod/sumdb/note":            {"internal/evidence", "internal/evidence/bundle"},
 	"golang.org/x/mod/sumdb/tlog":            {"internal/evidence", "internal/evidence/bundle"},
 	"golang.org/x/net/bpf":                   {"internal/confine"},
-	"golang.org/x/net/dns/dnsmessage":        {"internal/confine"},
+	"golang.org/x/net/dns/dnsmessage":        {"internal/confine", "proxy/internal/proxytest"},
 	"golang.org/x/net/html":                  {"htmlmeta"},
+	"golang.org/x/net/http2":                 {"proxy/internal/proxytest"},
 	"golang.org/x/net/http/httpguts":         {"proxy", "proxy/internal/client", "proxy/internal/origin"},
 	"golang.org/x/net/netutil":               {"internal/gate"},
 	"golang.org/x/net/idna":                  {"policy/glob"},

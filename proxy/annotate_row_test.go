@@ -1,37 +1,24 @@
 package proxy
 
 import (
-	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"robotsgate/policy"
+	"robotsgate/policy/robotstag"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/sfv"
 )
 
-// TestAnnotatorTakesOneRow adds an annotation: of a field of robots.txt that no code knows,
-// with its group and line, of a response header field, and of a meta.
-func TestAnnotatorTakesOneRow(t *testing.T) {
+// AddExample adds a row to the table of annotators until the test ends, for TestAnnotatorTakesOneRow.
+func AddExample(t *testing.T) {
 	before := annotators
 	t.Cleanup(func() { annotators = before })
 	annotators = append(slices.Clip(annotators), annotator{
 		field: "Robots-Gate-Example", reads: []string{"X-Example"}, write: writeExample,
-	})
-	w := newWorld(t, options{
-		robots: "Example: of no group\nUser-agent: OtherBot\nDisallow: /\nExample: other\nUser-agent: ExampleBot\nDisallow: /private/\nExample: mine # a comment\n",
-		handler: func(rw http.ResponseWriter, r *http.Request) {
-			rw.Header().Set("Content-Type", "text/html")
-			rw.Header().Set("Connection", "X-Example") // removed from the response
-			rw.Header().Set("X-Example", "field")
-			io.WriteString(rw, `<head><meta name="example" content="meta"></head>`)
-		},
-	})
-	w.ways(t, func(t *testing.T, v way) {
-		resp, _ := v.get(t, "/")
-		want := `mine;group="examplebot";line=7, field, meta`
-		wantHeader(t, resp, "Robots-Gate-Example", want)
-		resp, _ = v.get(t, "/private/")
-		wantHeader(t, resp, "Robots-Gate-Example", `mine;group="examplebot";line=7`)
 	})
 }
 
@@ -79,4 +66,17 @@ func writeExample(f *sfv.Field, s *signals) (found bool) {
 		}
 	}
 	return found
+}
+
+func BenchmarkAnnotate(b *testing.B) {
+	x := &signals{ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", inspection: inspection{Head: Head{State: "complete", Bytes: 3500},
+		Tags: []robotstag.Rule{{Name: "max-snippet", Value: "20", Source: "meta", Scope: "robots"}, {Name: "noarchive", Source: "meta", Scope: "robots"}}},
+		Decision: &policy.Decision{Allow: true, Reason: policy.ByRule, Token: "ExampleBot", RobotsURL: "https://www.example.com/robots.txt",
+			Robots: &snapshot.Resolution{State: snapshot.Fresh, Age: time.Minute, Snapshot: &snapshot.Snapshot{Status: 200, SHA256: strings.Repeat("ab", 32)}}},
+	}
+	h := http.Header{}
+	b.ReportAllocs()
+	for b.Loop() {
+		annotate(h, x)
+	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"io"
@@ -6,27 +6,26 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dunglas/httpsfv"
 
 	"robotsgate/policy"
-	"robotsgate/policy/robotstag"
-	"robotsgate/policy/snapshot"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // wantFields fails unless all that the gate has added can be read as structured
 // fields.
 func wantFields(t *testing.T, resp *http.Response) {
 	t.Helper()
-	for _, name := range []string{headerDecision, headerSource, headerMeta, headerDelay, headerID} {
+	for _, name := range []string{"Robots-Gate-Decision", "Robots-Gate-Source", "Robots-Gate-Meta", "Robots-Gate-Delay", "Robots-Gate-Id"} {
 		if lines := resp.Header[name]; len(lines) > 0 {
 			if _, err := httpsfv.UnmarshalItem(lines); err != nil {
 				t.Errorf("%s: %q: %v", name, lines, err)
 			}
 		}
 	}
-	for _, name := range []string{headerTags, proxyStatus} {
+	for _, name := range []string{"Robots-Gate-Tags", "Proxy-Status"} {
 		if lines := resp.Header[name]; len(lines) > 0 {
 			if _, err := httpsfv.UnmarshalList(lines); err != nil {
 				t.Errorf("%s: %q: %v", name, lines, err)
@@ -63,14 +62,14 @@ func TestRuleText(t *testing.T) {
 		{"Disallow: " + long, long, ("Disallow: " + long)[:256]},
 		{"Disallow: " + cut, strings.ReplaceAll(cut, "€", "%e2%82%ac"), "Disallow: " + cut[:256-len("Disallow: ")-1]},
 	} {
-		w := newWorld(t, options{robots: "User-agent: *\n" + c.robots + "\n"})
-		resp, _ := w.get(w.http + c.path)
-		wantStatus(t, resp, 403)
+		g := proxytest.Start(t, proxytest.Options{Robots: "User-agent: *\n" + c.robots + "\n"})
+		resp, _ := g.Get(g.HTTP + c.path)
+		proxytest.WantStatus(t, resp, 403)
 		wantFields(t, resp)
-		if got := param(t, resp, headerDecision, "rule"); got != c.want {
+		if got := param(t, resp, "Robots-Gate-Decision", "rule"); got != c.want {
 			t.Errorf("%q: got %#v, want %#v", c.robots, got, c.want)
 		}
-		if line := param(t, resp, headerDecision, "line"); line != int64(2) {
+		if line := param(t, resp, "Robots-Gate-Decision", "line"); line != int64(2) {
 			t.Errorf("%q: line %v", c.robots, line)
 		}
 	}
@@ -78,7 +77,7 @@ func TestRuleText(t *testing.T) {
 
 func TestTagValues(t *testing.T) {
 	var lines []string
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header()["X-Robots-Tag"] = lines
 	}})
 	for _, c := range []struct {
@@ -98,9 +97,9 @@ func TestTagValues(t *testing.T) {
 		{[]string{"examplebot: noindex", "otherbot: noarchive", "EXAMPLEBOT: nofollow"}, `noindex;src=x-robots-tag;scope="examplebot", nofollow;src=x-robots-tag;scope="EXAMPLEBOT"`},
 	} {
 		lines = c.lines
-		resp, _ := w.get(w.http + "/")
+		resp, _ := g.Get(g.HTTP + "/")
 		wantFields(t, resp)
-		if got := resp.Header.Get(headerTags); got != c.want {
+		if got := resp.Header.Get("Robots-Gate-Tags"); got != c.want {
 			t.Errorf("%q: got %s, want %s", c.lines, got, c.want)
 		}
 		if got := resp.Header["X-Robots-Tag"]; !slices.Equal(got, c.lines) {
@@ -110,43 +109,34 @@ func TestTagValues(t *testing.T) {
 }
 
 func TestSourceOfCutRobots(t *testing.T) {
-	w := newWorld(t, options{robots: exampleRobots + "# " + strings.Repeat("x", 1000) + "\nDisallow: /late/\n", engine: func(c *policy.Config) { c.Robots.MaxBytes = 1000 }})
-	w.ways(t, func(t *testing.T, v way) {
-		resp, _ := v.get(t, "/late/")
-		wantStatus(t, resp, 200)
+	g := proxytest.Start(t, proxytest.Options{Robots: proxytest.ExampleRobots + "# " + strings.Repeat("x", 1000) + "\nDisallow: /late/\n", Engine: func(c *policy.Config) { c.Robots.MaxBytes = 1000 }})
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		resp, _ := v.Get(t, "/late/")
+		proxytest.WantStatus(t, resp, 200)
 		wantFields(t, resp)
-		if param(t, resp, headerSource, "truncated") != true {
-			t.Errorf("not marked: %s", resp.Header.Get(headerSource))
+		if param(t, resp, "Robots-Gate-Source", "truncated") != true {
+			t.Errorf("not marked: %s", resp.Header.Get("Robots-Gate-Source"))
 		}
 	})
 }
 
 func TestDelay(t *testing.T) {
 	for delay, want := range map[string]string{"10": "10.0;line=2", "0.5": "0.5;line=2", "1e9": "", "-1": "", "x": "", "0.0001": "0.0;line=2", "999999999999999999": ""} {
-		w := newWorld(t, options{robots: "User-agent: *\nCrawl-delay: " + delay + "\nDisallow: /private/\n"})
+		g := proxytest.Start(t, proxytest.Options{Robots: "User-agent: *\nCrawl-delay: " + delay + "\nDisallow: /private/\n"})
 		for path := range strings.FieldsSeq("/ /private/") {
-			resp, _ := w.get(w.http + path)
+			resp, _ := g.Get(g.HTTP + path)
 			wantFields(t, resp)
-			if got := resp.Header.Get(headerDelay); got != want {
+			if got := resp.Header.Get("Robots-Gate-Delay"); got != want {
 				t.Errorf("Crawl-delay: %s: got %q, want %q", delay, got, want)
 			}
 		}
 	}
 }
 
-// TestStatusDetails: text of any kind can stand in Proxy-Status.
-func TestStatusDetails(t *testing.T) {
-	h := http.Header{}
-	setStatus(h, "e", "ünprintable\n\x00\"\\"+strings.Repeat("x", 400))
-	if list, err := httpsfv.UnmarshalList(h[proxyStatus]); err != nil || len(h.Get(proxyStatus)) > 320 {
-		t.Errorf("%v, %v", list, err)
-	}
-}
-
 // An origin's headers can't be mistaken for the gate's, in any spelling.
 func TestForgedHeaders(t *testing.T) {
 	forged := []string{"Robots-Gate-Decision", "ROBOTS-GATE-TAGS", "robots-gate-meta", "Robots-Gate-Delay", "Robots-Gate-Id", "Robots-Gate-Source", "Robots-Gate-Anything", "Robots-Gate-"}
-	w := newWorld(t, options{robots: "# no rules\n", handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Robots: "# no rules\n", Handler: func(rw http.ResponseWriter, r *http.Request) {
 		for name := range r.Header {
 			if strings.Contains(strings.ToLower(name), "robots-gate") {
 				t.Errorf("the origin received %s", name)
@@ -158,33 +148,67 @@ func TestForgedHeaders(t *testing.T) {
 		rw.Header().Set("Proxy-Status", `cdn; error="`)
 		io.WriteString(rw, "x")
 	}})
-	w.ways(t, func(t *testing.T, v way) {
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
 		var headers []string
 		for _, name := range forged {
 			headers = append(headers, name, "forged")
 		}
-		resp, _ := v.get(t, "/", headers...)
-		wantStatus(t, resp, 200)
+		resp, _ := v.Get(t, "/", headers...)
+		proxytest.WantStatus(t, resp, 200)
 		wantFields(t, resp)
 		for name, values := range resp.Header {
 			if strings.Contains(strings.Join(values, " "), "forged") {
 				t.Errorf("%s: %q", name, values)
 			}
 		}
-		wantHeader(t, resp, proxyStatus, "")
-		wantHeader(t, resp, headerDecision, "allow;reason=no-group")
+		proxytest.WantHeader(t, resp, "Proxy-Status", "")
+		proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "allow;reason=no-group")
 	})
 }
 
-func BenchmarkAnnotate(b *testing.B) {
-	x := &signals{ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", inspection: inspection{Head: Head{State: "complete", Bytes: 3500},
-		Tags: []robotstag.Rule{{Name: "max-snippet", Value: "20", Source: "meta", Scope: "robots"}, {Name: "noarchive", Source: "meta", Scope: "robots"}}},
-		Decision: &policy.Decision{Allow: true, Reason: policy.ByRule, Token: "ExampleBot", RobotsURL: "https://www.example.com/robots.txt",
-			Robots: &snapshot.Resolution{State: snapshot.Fresh, Age: time.Minute, Snapshot: &snapshot.Snapshot{Status: 200, SHA256: strings.Repeat("ab", 32)}}},
-	}
-	h := http.Header{}
-	b.ReportAllocs()
-	for b.Loop() {
-		annotate(h, x)
-	}
+// Of a field that is too long only the beginning counts, and the answer says so.
+func TestTruncatedField(t *testing.T) {
+	g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("X-Robots-Tag", "noindex, "+strings.Repeat("unknown, ", 2000)+"nosnippet")
+		rw.Header().Set("Content-Type", "text/html")
+	}})
+	resp, _ := g.Get(g.HTTP + "/")
+	proxytest.WantHeader(t, resp, "Robots-Gate-Meta", "complete;bytes=0;truncated")
+	proxytest.WantHeader(t, resp, "Robots-Gate-Tags", `noindex;src=x-robots-tag;scope="*"`)
+}
+
+// An origin can't keep its page from being read by calling its type a matter of
+// the next hop.
+func TestConnectionNamesContentType(t *testing.T) {
+	g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Connection", "Content-Type, X-Robots-Tag")
+		rw.Header().Set("Content-Type", "text/html")
+		rw.Header().Set("X-Robots-Tag", "nofollow")
+		io.WriteString(rw, taggedPage)
+	}})
+	resp, _ := g.Get(g.HTTP + "/")
+	proxytest.WantHeader(t, resp, "Robots-Gate-Meta", "complete;bytes=")
+	proxytest.WantHeader(t, resp, "Robots-Gate-Tags", wantTags)
+}
+
+// TestAnnotatorTakesOneRow adds an annotation: of a field of robots.txt that no code knows,
+// with its group and line, of a response header field, and of a meta.
+func TestAnnotatorTakesOneRow(t *testing.T) {
+	proxy.AddExample(t)
+	g := proxytest.Start(t, proxytest.Options{
+		Robots: "Example: of no group\nUser-agent: OtherBot\nDisallow: /\nExample: other\nUser-agent: ExampleBot\nDisallow: /private/\nExample: mine # a comment\n",
+		Handler: func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("Content-Type", "text/html")
+			rw.Header().Set("Connection", "X-Example") // removed from the response
+			rw.Header().Set("X-Example", "field")
+			io.WriteString(rw, `<head><meta name="example" content="meta"></head>`)
+		},
+	})
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		resp, _ := v.Get(t, "/")
+		want := `mine;group="examplebot";line=7, field, meta`
+		proxytest.WantHeader(t, resp, "Robots-Gate-Example", want)
+		resp, _ = v.Get(t, "/private/")
+		proxytest.WantHeader(t, resp, "Robots-Gate-Example", `mine;group="examplebot";line=7`)
+	})
 }

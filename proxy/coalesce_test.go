@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"fmt"
@@ -11,26 +11,28 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // TestJoinedAnswers: responses of every length arrive whole, one after the other on one connection.
 func TestJoinedAnswers(t *testing.T) {
 	body := func(n int) string { return strings.Repeat("0123456789", n/10+1)[:n] }
 	lengths := map[string]int{"/0": 0, "/2047": 2047, "/2048": 2048, "/3500": 3500, "/3900": 3900, "/4000": 4000, "/4096": 4096, "/5000": 5000, "/34000": 34000, "/49152": 49152, "/200000": 200000}
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
 		text := body(lengths[r.URL.Path])
 		if r.URL.RawQuery == "chunked" {
 			rw.(http.Flusher).Flush()
 		}
 		io.WriteString(rw, text)
 	}})
-	w.ways(t, func(t *testing.T, v way) {
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
 		for path, n := range lengths {
 			for _, query := range []string{"", "?chunked"} {
-				if resp, got := v.get(t, path+query); resp.StatusCode != http.StatusOK || got != body(n) {
+				if resp, got := v.Get(t, path+query); resp.StatusCode != http.StatusOK || got != body(n) {
 					t.Errorf("%s: %d, %d bytes", path+query, resp.StatusCode, len(got))
 				}
-				if x := w.next(t); x.Bytes != int64(n) {
+				if x := g.Next(t); x.Bytes != int64(n) {
 					t.Errorf("%s: the record says %d bytes", path+query, x.Bytes)
 				}
 			}
@@ -40,10 +42,10 @@ func TestJoinedAnswers(t *testing.T) {
 
 // TestHeadBeforeClosedWindow: a client with a closed HTTP/2 window gets the head of a response.
 func TestHeadBeforeClosedWindow(t *testing.T) {
-	w := newWorld(t, options{})
+	g := proxytest.Start(t, proxytest.Options{})
 	for _, path := range []string{"/small", "/private/x"} {
-		conn, f := w.frames(t, path, 0)
-		conn.SetReadDeadline(time.Now().Add(patience))
+		conn, f := g.Frames(t, path, 0)
+		conn.SetReadDeadline(time.Now().Add(proxytest.Patience))
 		for {
 			frame, err := f.ReadFrame()
 			if err != nil {
@@ -59,7 +61,7 @@ func TestHeadBeforeClosedWindow(t *testing.T) {
 // TestJoinedStreams: responses that share a connection arrive whole, also beside one that does not end.
 func TestJoinedStreams(t *testing.T) {
 	end := make(chan bool)
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(r.URL.Query().Get("n"))
 		if n < 0 {
 			io.WriteString(rw, "begun")
@@ -69,17 +71,17 @@ func TestJoinedStreams(t *testing.T) {
 		}
 		io.WriteString(rw, strings.Repeat("x", n))
 	}})
-	client := w.client()
-	open, err := client.Get(w.https + "/?n=-1")
+	client := g.Client()
+	open, err := client.Get(g.HTTPS + "/?n=-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer open.Body.Close()
 	var all sync.WaitGroup
-	for i := range 90 { // w.done holds a hundred
+	for i := range 90 { // g.Done holds a hundred
 		n := i * i * 5 % 9001
 		all.Go(func() {
-			if _, got := send(t, client, http.MethodGet, fmt.Sprint(w.https, "/?n=", n), nil); len(got) != n {
+			if _, got := proxytest.Send(t, client, http.MethodGet, fmt.Sprint(g.HTTPS, "/?n=", n), nil); len(got) != n {
 				t.Errorf("got %d bytes, want %d", len(got), n)
 			}
 		})

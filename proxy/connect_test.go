@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -16,6 +16,9 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // eager sends the head of a CONNECT together with what comes first inside it.
@@ -36,7 +39,7 @@ func (e *eager) Write(p []byte) (int, error) {
 }
 
 func (e *eager) Read(p []byte) (n int, err error) {
-	e.once.Do(func() { _, err = readHead(e.Conn) })
+	e.once.Do(func() { _, err = proxytest.ReadHead(e.Conn) })
 	if err != nil {
 		return 0, err
 	}
@@ -75,54 +78,54 @@ func TestConnect(t *testing.T) {
 		{name: "in pieces", head: "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", pieces: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, options{})
-			conn := w.dial()
+			g := proxytest.Start(t, proxytest.Options{})
+			conn := g.Dial()
 			defer conn.Close()
-			conn.SetDeadline(time.Now().Add(patience))
+			conn.SetDeadline(time.Now().Add(proxytest.Patience))
 			if c.pieces {
 				conn = pieces{conn}
 			}
-			head := fmt.Sprintf(c.head, host(w.https))
+			head := fmt.Sprintf(c.head, proxytest.Host(g.HTTPS))
 			if c.together {
 				conn = &eager{Conn: conn, head: head}
 			} else {
 				io.WriteString(conn, head)
-				resp, err := readHead(conn)
+				resp, err := proxytest.ReadHead(conn)
 				if err != nil || resp.StatusCode != 200 || len(resp.Header) > 0 {
 					t.Fatalf("CONNECT: %v %v", resp, err)
 				}
 			}
-			inside := tls.Client(conn, &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
+			inside := tls.Client(conn, &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1"})
 			r := bufio.NewReader(inside)
 			for _, step := range []struct {
 				path string
 				want int
 			}{{"/1", 200}, {"/private/2", 403}, {"/3", 200}} {
-				fmt.Fprintf(inside, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", step.path, host(w.https))
+				fmt.Fprintf(inside, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", step.path, proxytest.Host(g.HTTPS))
 				resp, err := http.ReadResponse(r, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				wantStatus(t, resp, step.want)
+				proxytest.WantStatus(t, resp, step.want)
 				if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 					t.Fatal(err)
 				}
 			}
-			wantArrived(t, w, "GET /1", "GET /3")
+			proxytest.WantArrived(t, g, "GET /1", "GET /3")
 		})
 	}
 }
 
 func TestConnectTargets(t *testing.T) {
-	w := newWorld(t, options{})
+	g := proxytest.Start(t, proxytest.Options{})
 	for _, target := range []string{"example.com", "example.com:", ":443", "127.0.0.1", "[::1]", "example.com:0", "example.com:65536", "example.com:https",
 		"user@example.com:443", "user:pw@example.com:443", "[::1", "[fe80::1%25eth0]:443", "::1:443", "0x7f.1:443", "exa%6dple.com:443", "/", "*", "https://example.com", "a b:443"} {
-		answer := w.raw("CONNECT " + target + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-		if statusOf(answer) != "400" {
+		answer := g.Raw("CONNECT " + target + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		if proxytest.StatusOf(answer) != "400" {
 			t.Errorf("CONNECT %s: got %q, want a 400", target, answer)
 		}
 	}
-	if n := w.count(); n > 0 {
+	if n := g.Count(); n > 0 {
 		t.Errorf("%d requests reached an origin", n)
 	}
 }
@@ -134,7 +137,7 @@ func TestConnectIPv6(t *testing.T) {
 	}
 	origin := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {
-			io.WriteString(rw, exampleRobots)
+			io.WriteString(rw, proxytest.ExampleRobots)
 			return
 		}
 		fmt.Fprint(rw, r.Host)
@@ -143,12 +146,12 @@ func TestConnectIPv6(t *testing.T) {
 	origin.Listener = l
 	origin.StartTLS()
 	defer origin.Close()
-	w := newWorld(t, options{egress: func(e *Egress) { e.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("::1/128")} }})
+	g := proxytest.Start(t, proxytest.Options{Egress: func(e *proxy.Egress) { e.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("::1/128")} }})
 	for path, want := range map[string]int{"/": 200, "/private/": 403} {
-		resp, body := w.get(origin.URL + path)
-		wantStatus(t, resp, want)
-		if want == 200 && body != host(origin.URL) {
-			t.Errorf("Host: got %q, want %q", body, host(origin.URL))
+		resp, body := g.Get(origin.URL + path)
+		proxytest.WantStatus(t, resp, want)
+		if want == 200 && body != proxytest.Host(origin.URL) {
+			t.Errorf("Host: got %q, want %q", body, proxytest.Host(origin.URL))
 		}
 	}
 }
@@ -156,7 +159,7 @@ func TestConnectIPv6(t *testing.T) {
 // A client that says nothing in its tunnel, or stops in the middle, is not
 // waited for without end.
 func TestSilentTunnel(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Limits.HeaderTimeout = 300 * time.Millisecond }})
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Limits.HeaderTimeout = 300 * time.Millisecond }})
 	t.Run("silences", func(t *testing.T) { // ends when all of them have
 		for name, said := range map[string]string{
 			"nothing":               "",
@@ -167,47 +170,47 @@ func TestSilentTunnel(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				conn := w.tunnel(host(w.https))
+				conn := g.Tunnel(proxytest.Host(g.HTTPS))
 				defer conn.Close()
 				io.WriteString(conn, said)
-				wantClosed(t, conn)
+				proxytest.WantClosed(t, conn)
 			})
 		}
 		t.Run("TLS, then nothing", func(t *testing.T) {
 			t.Parallel()
-			conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
+			conn := tls.Client(g.Tunnel(proxytest.Host(g.HTTPS)), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1"})
 			defer conn.Close()
 			conn.Handshake()
-			wantClosed(t, conn)
+			proxytest.WantClosed(t, conn)
 		})
 	})
-	if n := w.count(); n > 0 {
+	if n := g.Count(); n > 0 {
 		t.Errorf("%d requests reached an origin", n)
 	}
 }
 
 // What is neither TLS nor HTTP gets an answer that ends.
 func TestGarbageInTunnel(t *testing.T) {
-	w := newWorld(t, options{})
+	g := proxytest.Start(t, proxytest.Options{})
 	for _, garbage := range []string{"\x00\x01\x02\x03\r\n\r\n", "SSH-2.0-OpenSSH_9.6\r\n\r\n", "\r\n\r\n\r\n", "HELO mail.example\r\n\r\n"} {
-		conn := w.tunnel(host(w.https))
-		conn.SetDeadline(time.Now().Add(patience))
+		conn := g.Tunnel(proxytest.Host(g.HTTPS))
+		conn.SetDeadline(time.Now().Add(proxytest.Patience))
 		io.WriteString(conn, garbage)
 		answer, err := io.ReadAll(conn)
-		if statusOf(string(answer)) != "400" || err != nil {
+		if proxytest.StatusOf(string(answer)) != "400" || err != nil {
 			t.Errorf("%q: got %q, %v, want a 400 and the end", garbage, answer, err)
 		}
 		conn.Close()
 	}
 	// TLS that is none: an alert, and the end.
-	conn := w.tunnel(host(w.https))
+	conn := g.Tunnel(proxytest.Host(g.HTTPS))
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(proxytest.Patience))
 	io.WriteString(conn, "\x16\x03\x01\x00\x05hello")
 	if answer, err := io.ReadAll(conn); err != nil || len(answer) > 0 && answer[0] != 0x15 {
 		t.Errorf("broken TLS: got %q, %v", answer, err)
 	}
-	if n := w.count(); n > 0 {
+	if n := g.Count(); n > 0 {
 		t.Errorf("%d requests reached an origin", n)
 	}
 }
@@ -215,17 +218,17 @@ func TestGarbageInTunnel(t *testing.T) {
 // Some clients open a tunnel for http too, and speak HTTP in clear in it.
 func TestClearTextInTunnel(t *testing.T) {
 	for _, together := range []bool{false, true} {
-		w := newWorld(t, options{})
-		target := host(w.http)
-		conn := w.dial()
+		g := proxytest.Start(t, proxytest.Options{})
+		target := proxytest.Host(g.HTTP)
+		conn := g.Dial()
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(patience))
+		conn.SetDeadline(time.Now().Add(proxytest.Patience))
 		head := "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\nConnection: close\r\n\r\n"
 		if together {
 			conn = &eager{Conn: conn, head: head}
 		} else {
 			io.WriteString(conn, head)
-			if resp, err := readHead(conn); err != nil || resp.StatusCode != 200 {
+			if resp, err := proxytest.ReadHead(conn); err != nil || resp.StatusCode != 200 {
 				t.Fatalf("CONNECT: %v %v", resp, err)
 			}
 		}
@@ -236,10 +239,10 @@ func TestClearTextInTunnel(t *testing.T) {
 		}{
 			{"GET /1 HTTP/1.1\r\nHost: " + target + "\r\n\r\n", 200},
 			{"GET /private/2 HTTP/1.1\r\nHost: " + target + "\r\n\r\n", 403},
-			{"GET " + w.http + "/3 HTTP/1.1\r\nHost: " + target + "\r\n\r\n", 200},
+			{"GET " + g.HTTP + "/3 HTTP/1.1\r\nHost: " + target + "\r\n\r\n", 200},
 			{"GET /4 HTTP/1.1\r\nHost: other.example\r\n\r\n", 421},
 			{"GET http://other.example/5 HTTP/1.1\r\nHost: " + target + "\r\n\r\n", 400},
-			{"GET " + w.https + "/6 HTTP/1.1\r\nHost: " + target + "\r\n\r\n", 400},
+			{"GET " + g.HTTPS + "/6 HTTP/1.1\r\nHost: " + target + "\r\n\r\n", 400},
 			{"GET /7 HTTP/1.0\r\n\r\n", 200}, // no Host is needed, and the connection ends
 		} {
 			io.WriteString(conn, step.request)
@@ -252,10 +255,10 @@ func TestClearTextInTunnel(t *testing.T) {
 			}
 			io.Copy(io.Discard, resp.Body)
 		}
-		wantClosed(t, conn)
-		wantArrived(t, w, "GET /1", "GET /3", "GET /7")
+		proxytest.WantClosed(t, conn)
+		proxytest.WantArrived(t, g, "GET /1", "GET /3", "GET /7")
 		for range 7 {
-			if x := w.next(t); !x.Tunnel {
+			if x := g.Next(t); !x.Tunnel {
 				t.Errorf("%s: not marked as inside a tunnel", x.URL)
 			}
 		}
@@ -264,24 +267,24 @@ func TestClearTextInTunnel(t *testing.T) {
 
 // Port 80 in CONNECT and no port in Host name one origin in clear; 443 in TLS.
 func TestDefaultPorts(t *testing.T) {
-	p := startParent(t, "http")
-	w := newWorld(t, options{parent: p})
-	conn := w.tunnel("away.example.com:80")
+	p := proxytest.StartParent(t, "http")
+	g := proxytest.Start(t, proxytest.Options{Parent: p})
+	conn := g.Tunnel("away.example.com:80")
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(proxytest.Patience))
 	request := "GET /80 HTTP/1.1\r\nHost: Away.Example.com.\r\nConnection: close\r\n\r\n"
 	io.WriteString(conn, request)
-	if answer := readAnswer(t, conn, request); statusOf(answer) != "200" {
+	if answer := proxytest.ReadAnswer(t, conn, request); proxytest.StatusOf(answer) != "200" {
 		t.Errorf("clear: %s", answer)
 	}
 	for _, host := range []string{"away.example.com", "AWAY.example.com:443", "away.example.com."} {
 		request := "GET /443 HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n"
-		if answer := w.secure("AWAY.example.COM:443", "away.example.com", request); statusOf(answer) != "200" {
+		if answer := g.Secure("AWAY.example.COM:443", "away.example.com", request); proxytest.StatusOf(answer) != "200" {
 			t.Errorf("TLS, Host %s: %s", host, answer)
 		}
 	}
-	wantArrived(t, w, "GET /80", "GET /443", "GET /443", "GET /443")
-	if got := w.last().Host; got != "away.example.com" {
+	proxytest.WantArrived(t, g, "GET /80", "GET /443", "GET /443", "GET /443")
+	if got := g.Last().Host; got != "away.example.com" {
 		t.Errorf("the origin received Host %q", got)
 	}
 }
@@ -289,26 +292,26 @@ func TestDefaultPorts(t *testing.T) {
 // "Connection: close" ends the client's connection, after its answer, and not
 // the gate's to the origin.
 func TestConnectionClose(t *testing.T) {
-	w := newWorld(t, options{})
-	request := "GET /%s HTTP/1.1\r\nHost: " + host(w.https) + "\r\nConnection: close\r\n\r\n"
+	g := proxytest.Start(t, proxytest.Options{})
+	request := "GET /%s HTTP/1.1\r\nHost: " + proxytest.Host(g.HTTPS) + "\r\nConnection: close\r\n\r\n"
 	for range 2 {
-		conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
-		conn.SetDeadline(time.Now().Add(patience))
+		conn := tls.Client(g.Tunnel(proxytest.Host(g.HTTPS)), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1"})
+		conn.SetDeadline(time.Now().Add(proxytest.Patience))
 		fmt.Fprintf(conn, request, "")
 		answer, err := io.ReadAll(conn) // to the end
-		if statusOf(string(answer)) != "200" || !strings.Contains(string(answer), "\r\nConnection: close\r\n") || err != nil {
+		if proxytest.StatusOf(string(answer)) != "200" || !strings.Contains(string(answer), "\r\nConnection: close\r\n") || err != nil {
 			t.Errorf("got %q, %v", answer, err)
 		}
 		conn.Close()
 	}
-	if a, b := w.seen[1].RemoteAddr, w.seen[2].RemoteAddr; a != b {
-		t.Errorf("the origin was connected to anew: %s, then %s", a, b)
+	if seen := g.Requests(); seen[1].RemoteAddr != seen[2].RemoteAddr {
+		t.Errorf("the origin was connected to anew: %s, then %s", seen[1].RemoteAddr, seen[2].RemoteAddr)
 	}
 }
 
 func TestManyStreams(t *testing.T) {
-	w := newWorld(t, options{})
-	cc := w.http2(t, host(w.https), "127.0.0.1")
+	g := proxytest.Start(t, proxytest.Options{})
+	cc := g.HTTP2(t, proxytest.Host(g.HTTPS), "127.0.0.1")
 	var wg sync.WaitGroup
 	for i := range 100 {
 		wg.Go(func() {
@@ -316,7 +319,7 @@ func TestManyStreams(t *testing.T) {
 			if i%2 == 1 {
 				path, want = fmt.Sprintf("/private/%d", i), 403
 			}
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.https+path, nil)
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, g.HTTPS+path, nil)
 			resp, err := cc.RoundTrip(req)
 			if err != nil {
 				t.Error(err)
@@ -331,15 +334,15 @@ func TestManyStreams(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := w.arrived(); len(got) != 50 || strings.Contains(strings.Join(got, " "), "private") {
+	if got := g.Arrived(); len(got) != 50 || strings.Contains(strings.Join(got, " "), "private") {
 		t.Errorf("reached the origin: %q", got)
 	}
 }
 
 // An HTTP/2 client may have 100 requests in progress on a connection.
 func TestMaxStreams(t *testing.T) {
-	w := newWorld(t, options{})
-	conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1", NextProtos: []string{"h2"}})
+	g := proxytest.Start(t, proxytest.Options{})
+	conn := tls.Client(g.Tunnel(proxytest.Host(g.HTTPS)), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1", NextProtos: []string{"h2"}})
 	defer conn.Close()
 	io.WriteString(conn, http2.ClientPreface)
 	f := http2.NewFramer(conn, conn)
@@ -359,10 +362,10 @@ func TestMaxStreams(t *testing.T) {
 // A client without SNI, as for addresses, gets the certificate of the host that
 // it named in CONNECT.
 func TestCertificates(t *testing.T) {
-	w := newWorld(t, options{})
-	port := host(w.https)[len("127.0.0.1"):]
+	g := proxytest.Start(t, proxytest.Options{})
+	port := proxytest.Host(g.HTTPS)[len("127.0.0.1"):]
 	leaf := func(connect, sni string, version uint16) *x509.Certificate {
-		conn := tls.Client(w.tunnel(connect), &tls.Config{InsecureSkipVerify: true, ServerName: sni, MaxVersion: version})
+		conn := tls.Client(g.Tunnel(connect), &tls.Config{InsecureSkipVerify: true, ServerName: sni, MaxVersion: version})
 		defer conn.Close()
 		if err := conn.Handshake(); err != nil {
 			t.Fatalf("CONNECT %s, SNI %q: %v", connect, sni, err)
@@ -382,7 +385,7 @@ func TestCertificates(t *testing.T) {
 	} {
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 			cert := leaf(c.connect+port, c.sni, version)
-			if _, err := cert.Verify(x509.VerifyOptions{Roots: w.roots, DNSName: c.name}); err != nil {
+			if _, err := cert.Verify(x509.VerifyOptions{Roots: g.Roots, DNSName: c.name}); err != nil {
 				t.Errorf("CONNECT %s, SNI %q: not valid for %s: %v", c.connect, c.sni, c.name, err)
 			}
 		}
@@ -390,7 +393,7 @@ func TestCertificates(t *testing.T) {
 	if a, b := leaf("127.0.0.1"+port, "", 0), leaf("127.0.0.1"+port, "", 0); !a.Equal(b) {
 		t.Error("a certificate was signed anew for the same host")
 	}
-	conn := tls.Client(w.tunnel(host(w.https)), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+	conn := tls.Client(g.Tunnel(proxytest.Host(g.HTTPS)), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 	defer conn.Close()
 	if err := conn.Handshake(); err == nil {
 		t.Error("TLS 1.1 was accepted")
@@ -398,17 +401,17 @@ func TestCertificates(t *testing.T) {
 }
 
 func TestSessionResumption(t *testing.T) {
-	w := newWorld(t, options{})
+	g := proxytest.Start(t, proxytest.Options{})
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		// The gate answers a client whose protocols it does not know by another tls.Config.
 		for _, protocols := range [][]string{nil, {"http/1.1"}, {"of-its-own"}} {
-			config := &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1", MaxVersion: version, NextProtos: protocols, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+			config := &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1", MaxVersion: version, NextProtos: protocols, ClientSessionCache: tls.NewLRUClientSessionCache(1)}
 			for i := range 2 {
-				conn := tls.Client(w.tunnel(host(w.https)), config)
-				conn.SetDeadline(time.Now().Add(patience))
+				conn := tls.Client(g.Tunnel(proxytest.Host(g.HTTPS)), config)
+				conn.SetDeadline(time.Now().Add(proxytest.Patience))
 				// The ticket of TLS 1.3 comes after the handshake.
-				io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+host(w.https)+"\r\nConnection: close\r\n\r\n")
-				if answer, err := io.ReadAll(conn); statusOf(string(answer)) != "200" {
+				io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+proxytest.Host(g.HTTPS)+"\r\nConnection: close\r\n\r\n")
+				if answer, err := io.ReadAll(conn); proxytest.StatusOf(string(answer)) != "200" {
 					t.Fatalf("got %q, %v", answer, err)
 				}
 				if got, want := conn.ConnectionState().DidResume, i == 1; got != want {
@@ -416,6 +419,35 @@ func TestSessionResumption(t *testing.T) {
 				}
 				conn.Close()
 			}
+		}
+	}
+}
+
+// A ClientHello larger than the read buffer of net/http arrives complete, whether the client
+// sends it with CONNECT or later.
+func TestLargeClientHello(t *testing.T) {
+	protocols := []string{"http/1.1"}
+	for i := range 40 {
+		protocols = append(protocols, fmt.Sprintf("%d-%s", i, strings.Repeat("x", 240)))
+	}
+	g := proxytest.Start(t, proxytest.Options{})
+	for _, together := range []bool{false, true} {
+		conn := g.Dial()
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(proxytest.Patience))
+		head := fmt.Sprintf("CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", proxytest.Host(g.HTTPS))
+		if together {
+			conn = &eager{Conn: conn, head: head}
+		} else {
+			io.WriteString(conn, head)
+			if _, err := proxytest.ReadHead(conn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		inside := tls.Client(conn, &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1", NextProtos: protocols})
+		fmt.Fprintf(inside, "GET /1 HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", proxytest.Host(g.HTTPS))
+		if answer, err := io.ReadAll(inside); proxytest.StatusOf(string(answer)) != "200" {
+			t.Errorf("together: %v: got %q, %v", together, answer, err)
 		}
 	}
 }

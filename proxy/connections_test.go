@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"fmt"
@@ -8,15 +8,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // A connection counts until it closes, however it ends.
 func TestPlacesAreFreed(t *testing.T) {
-	setup := func(o *Options) {
+	setup := func(o *proxy.Options) {
 		o.Limits.HeaderTimeout = 300 * time.Millisecond
 		o.Settings.Passthrough = func(host string) bool { return host == "loop.example.com" }
 		done := o.Done
-		o.Done = func(x *Record) {
+		o.Done = func(x *proxy.Record) {
 			if strings.HasSuffix(x.URL, "/panic") {
 				panic("of a test")
 			}
@@ -26,60 +29,60 @@ func TestPlacesAreFreed(t *testing.T) {
 	tests := []struct {
 		name   string
 		tunnel bool
-		talk   func(t *testing.T, w *world, conn net.Conn)
+		talk   func(t *testing.T, g *proxytest.Gate, conn net.Conn)
 	}{
-		{"it sends nothing", false, func(t *testing.T, _ *world, conn net.Conn) { wantClosed(t, conn) }},
-		{"it begins a head", false, func(t *testing.T, _ *world, conn net.Conn) {
+		{"it sends nothing", false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) { proxytest.WantClosed(t, conn) }},
+		{"it begins a head", false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) {
 			io.WriteString(conn, "GET http://example.com/ HTTP/1.1\r\nHo")
 			io.Copy(io.Discard, conn)
 		}},
-		{"it begins a TLS handshake", false, func(t *testing.T, _ *world, conn net.Conn) {
+		{"it begins a TLS handshake", false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) {
 			conn.Write([]byte{0x16, 3, 1})
 			io.Copy(io.Discard, conn)
 		}},
-		{"it speaks SOCKS", false, func(t *testing.T, _ *world, conn net.Conn) {
+		{"it speaks SOCKS", false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) {
 			conn.Write([]byte{5, 1, 0})
 			io.Copy(io.Discard, conn)
 		}},
-		{"it leaves", false, func(t *testing.T, w *world, conn net.Conn) {
-			io.WriteString(conn, "GET "+w.http+"/ HTTP/1.1\r\nHost: x\r\n\r\n")
-			if _, err := readHead(conn); err != nil {
+		{"it leaves", false, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
+			io.WriteString(conn, "GET "+g.HTTP+"/ HTTP/1.1\r\nHost: x\r\n\r\n")
+			if _, err := proxytest.ReadHead(conn); err != nil {
 				t.Error(err)
 			}
 			conn.Close()
 		}},
-		{"its request panics", false, func(t *testing.T, w *world, conn net.Conn) {
-			io.WriteString(conn, "GET "+w.http+"/panic HTTP/1.1\r\nHost: x\r\n\r\n")
+		{"its request panics", false, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
+			io.WriteString(conn, "GET "+g.HTTP+"/panic HTTP/1.1\r\nHost: x\r\n\r\n")
 			io.Copy(io.Discard, conn)
 		}},
-		{"its tunnel is silent", true, func(t *testing.T, w *world, conn net.Conn) {
-			openTunnel(t, conn, host(w.https))
-			wantClosed(t, conn)
+		{"its tunnel is silent", true, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
+			openTunnel(t, conn, proxytest.Host(g.HTTPS))
+			proxytest.WantClosed(t, conn)
 		}},
-		{"it leaves its tunnel", true, func(t *testing.T, w *world, conn net.Conn) {
-			openTunnel(t, conn, host(w.https))
+		{"it leaves its tunnel", true, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
+			openTunnel(t, conn, proxytest.Host(g.HTTPS))
 			conn.Close()
 		}},
-		{"a request in its tunnel panics", true, func(t *testing.T, w *world, conn net.Conn) {
-			openTunnel(t, conn, host(w.http))
-			fmt.Fprintf(conn, "GET /panic HTTP/1.1\r\nHost: %s\r\n\r\n", host(w.http))
+		{"a request in its tunnel panics", true, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
+			openTunnel(t, conn, proxytest.Host(g.HTTP))
+			fmt.Fprintf(conn, "GET /panic HTTP/1.1\r\nHost: %s\r\n\r\n", proxytest.Host(g.HTTP))
 			io.Copy(io.Discard, conn)
 		}},
-		{"it leaves a tunnel that is passed through", true, func(t *testing.T, w *world, conn net.Conn) {
-			openTunnel(t, conn, strings.Replace(host(w.https), "127.0.0.1", "loop.example.com", 1))
+		{"it leaves a tunnel that is passed through", true, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
+			openTunnel(t, conn, strings.Replace(proxytest.Host(g.HTTPS), "127.0.0.1", "loop.example.com", 1))
 			conn.Close()
 		}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, options{gate: setup})
-			conn := w.dial()
+			g := proxytest.Start(t, proxytest.Options{Proxy: setup})
+			conn := g.Dial()
 			defer conn.Close()
-			conn.SetDeadline(time.Now().Add(patience))
-			eventually(t, "it is counted", func() bool { return w.gate.Connections().Open == 1 })
-			test.talk(t, w, conn)
-			eventually(t, "it is not counted any more", func() bool {
-				c := w.gate.Connections()
+			conn.SetDeadline(time.Now().Add(proxytest.Patience))
+			proxytest.Eventually(t, "it is counted", func() bool { return g.Proxy.Connections().Open == 1 })
+			test.talk(t, g, conn)
+			proxytest.Eventually(t, "it is not counted any more", func() bool {
+				c := g.Proxy.Connections()
 				return c.Open == 0 && c.Tunnels == 0
 			})
 		})
@@ -90,7 +93,7 @@ func TestPlacesAreFreed(t *testing.T) {
 func openTunnel(t *testing.T, conn net.Conn, target string) {
 	t.Helper()
 	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n", target)
-	if resp, err := readHead(conn); err != nil || resp.StatusCode != http.StatusOK {
+	if resp, err := proxytest.ReadHead(conn); err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatal(resp, err)
 	}
 }
@@ -98,13 +101,13 @@ func openTunnel(t *testing.T, conn net.Conn, target string) {
 // Open tunnels count as connections and as tunnels.
 func TestTunnelsAreCounted(t *testing.T) {
 	for _, passed := range []bool{false, true} {
-		w := newWorld(t, options{gate: func(o *Options) { o.Settings.Passthrough = func(string) bool { return passed } }})
-		conn := w.dial()
+		g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Passthrough = func(string) bool { return passed } }})
+		conn := g.Dial()
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(patience))
-		openTunnel(t, conn, host(w.https))
-		eventually(t, fmt.Sprintf("a tunnel is open, passed through: %v", passed), func() bool {
-			c := w.gate.Connections()
+		conn.SetDeadline(time.Now().Add(proxytest.Patience))
+		openTunnel(t, conn, proxytest.Host(g.HTTPS))
+		proxytest.Eventually(t, fmt.Sprintf("a tunnel is open, passed through: %v", passed), func() bool {
+			c := g.Proxy.Connections()
 			return c.Open == 1 && c.Tunnels == 1
 		})
 	}
@@ -112,14 +115,14 @@ func TestTunnelsAreCounted(t *testing.T) {
 
 // The times of a record are in the order of events, and 0 for events that did not happen.
 func TestTimesOfRecord(t *testing.T) {
-	w := newWorld(t, options{})
-	w.get(w.http + "/page")
-	x := w.next(t)
+	g := proxytest.Start(t, proxytest.Options{})
+	g.Get(g.HTTP + "/page")
+	x := g.Next(t)
 	if !(0 < x.Decided && x.Decided <= x.Sent && x.Sent <= x.Upstream && x.Upstream <= x.Answered && x.Answered <= x.Duration) {
 		t.Errorf("allowed: decided %v, sent %v, upstream %v, answered %v, over %v", x.Decided, x.Sent, x.Upstream, x.Answered, x.Duration)
 	}
-	w.get(w.http + "/private/")
-	if x := w.next(t); x.Sent != 0 || x.Upstream != 0 || !(0 < x.Decided && x.Decided <= x.Answered) {
+	g.Get(g.HTTP + "/private/")
+	if x := g.Next(t); x.Sent != 0 || x.Upstream != 0 || !(0 < x.Decided && x.Decided <= x.Answered) {
 		t.Errorf("denied: decided %v, sent %v, upstream %v, answered %v", x.Decided, x.Sent, x.Upstream, x.Answered)
 	}
 }

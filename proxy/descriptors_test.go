@@ -1,8 +1,9 @@
-package proxy
+package proxy_test
 
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -11,11 +12,15 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/origin"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // shortOf returns a dialer's ControlContext that fails as a system does which is short of
 // something, as long as short says so.
-func shortOf(errno syscall.Errno, short func() bool) func(context.Context, string, string, syscall.RawConn) error {
+func shortOf(errno syscall.Errno, short func() bool) control {
 	return func(context.Context, string, string, syscall.RawConn) error {
 		if short() {
 			return os.NewSyscallError("socket", errno)
@@ -24,26 +29,61 @@ func shortOf(errno syscall.Errno, short func() bool) func(context.Context, strin
 	}
 }
 
-// closeKept closes the connections to origins, all of which must be about to be idle.
-func (w *world) closeKept(t *testing.T) {
+// A control is called before each attempt to connect to an origin, as the ControlContext of a dialer.
+type control func(context.Context, string, string, syscall.RawConn) error
+
+// A connector is the transport of a gate, and the descriptors that it may use.
+type connector struct {
+	*origin.Transport
+	descriptors *origin.Descriptors
+}
+
+// startConnecting starts a gate that connects to origins with the connector that it returns.
+func startConnecting(t *testing.T, o proxytest.Options, d *origin.Descriptors, c control) (*proxytest.Gate, connector) {
 	t.Helper()
-	eventually(t, "no connection to an origin is left", func() bool {
-		w.transport.origins.CloseIdleConnections()
-		return w.descriptors.d.InUse() == 0
+	var config proxy.Egress
+	var transport *origin.Transport
+	change := o.Egress
+	o.Egress = func(e *proxy.Egress) {
+		if change != nil {
+			change(e)
+		}
+		config = *e
+	}
+	o.Upstream = func(proxy.Upstream) proxy.Upstream {
+		var err error
+		if transport, err = origin.New(origin.Config(config), d); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(transport.Close)
+		if c != nil { // in place of the guard
+			transport.Dialer.ControlContext = c
+		}
+		return transport
+	}
+	return proxytest.Start(t, o), connector{transport, d}
+}
+
+// closeKept closes the connections to origins, all of which must be about to be idle.
+func (c connector) closeKept(t *testing.T) {
+	t.Helper()
+	proxytest.Eventually(t, "no connection to an origin is left", func() bool {
+		c.CloseIdleConnections()
+		return c.descriptors.InUse() == 0
 	})
 }
 
 // wantShortage checks that an answer says that the gate is short of something.
 func wantShortage(t *testing.T, resp *http.Response, body, what string) {
 	t.Helper()
-	wantStatus(t, resp, http.StatusServiceUnavailable)
+	proxytest.WantStatus(t, resp, http.StatusServiceUnavailable)
 	if got := resp.Header.Get("Retry-After"); got != "2" {
 		t.Errorf("Retry-After: %q", got)
 	}
 	if got := resp.Header.Get("Proxy-Status"); !strings.Contains(got, "robotsgate;error=proxy_internal_error") || !strings.Contains(got, "out of "+what) {
 		t.Errorf("Proxy-Status: %q", got)
 	}
-	if resp.Header.Get(headerDecision) != "" && strings.Contains(resp.Header.Get(headerDecision), "unreachable") {
+	if resp.Header.Get("Robots-Gate-Decision") != "" && strings.Contains(resp.Header.Get("Robots-Gate-Decision"), "unreachable") {
 		t.Error("the origin counts as unreachable")
 	}
 	if !strings.Contains(body, "out-of-resources") || !strings.Contains(body, "is out of "+what) {
@@ -66,27 +106,25 @@ func TestShortages(t *testing.T) {
 	} {
 		t.Run(k.what+" "+k.errno.Error(), func(t *testing.T) {
 			var short atomic.Bool
-			w := newWorld(t, options{gate: func(o *Options) {
-				o.Settings.Upstream.(*Transport).origins.Dialer.ControlContext = shortOf(k.errno, short.Load)
-			}})
-			w.ways(t, func(t *testing.T, v way) {
+			g, c := startConnecting(t, proxytest.Options{}, &origin.Descriptors{}, shortOf(k.errno, short.Load))
+			g.Ways(t, func(t *testing.T, v proxytest.Way) {
 				short.Store(true)
-				resp, body := v.get(t, "/a")
+				resp, body := v.Get(t, "/a")
 				wantShortage(t, resp, body, k.what)
-				if outages := w.gate.settings.Load().Engine.Snapshots().Outages(); len(outages) > 0 {
+				if outages := g.Proxy.Settings.Engine.Snapshots().Outages(); len(outages) > 0 {
 					t.Errorf("an outage: %+v", outages)
 				}
 				short.Store(false)
-				resp, _ = v.get(t, "/a") // robots.txt is known then
-				wantStatus(t, resp, 200)
-				w.closeKept(t)
+				resp, _ = v.Get(t, "/a") // robots.txt is known then
+				proxytest.WantStatus(t, resp, 200)
+				c.closeKept(t)
 				short.Store(true)
-				resp, body = send(t, v.client, http.MethodPost, v.origin+"/a", strings.NewReader("a body")) // by Transport
+				resp, body = proxytest.Send(t, v.Client, http.MethodPost, v.Origin+"/a", strings.NewReader("a body")) // by Transport
 				wantShortage(t, resp, body, k.what)
 				short.Store(false)
-				resp, _ = v.get(t, "/a")
-				wantStatus(t, resp, 200)
-				w.closeKept(t)
+				resp, _ = v.Get(t, "/a")
+				proxytest.WantStatus(t, resp, 200)
+				c.closeKept(t)
 			})
 		})
 	}
@@ -97,29 +135,28 @@ func TestShortageBeforeParent(t *testing.T) {
 	for _, scheme := range []string{"http", "https", "socks5"} {
 		t.Run(scheme, func(t *testing.T) {
 			var short atomic.Bool
-			w := newWorld(t, options{parent: startParent(t, scheme), gate: func(o *Options) {
-				o.Settings.Upstream.(*Transport).origins.Dialer.ControlContext = shortOf(syscall.EMFILE, short.Load)
+			g, c := startConnecting(t, proxytest.Options{Parent: proxytest.StartParent(t, scheme), Proxy: func(o *proxy.Options) {
 				o.Settings.Passthrough = func(host string) bool { return host == "unseen.example.com" }
-			}})
-			w.http, w.https = "http://away.example.com", "https://away.example.com"
-			w.ways(t, func(t *testing.T, v way) {
+			}}, &origin.Descriptors{}, shortOf(syscall.EMFILE, short.Load))
+			g.HTTP, g.HTTPS = "http://away.example.com", "https://away.example.com"
+			g.Ways(t, func(t *testing.T, v proxytest.Way) {
 				short.Store(true)
-				resp, body := v.get(t, "/a")
+				resp, body := v.Get(t, "/a")
 				wantShortage(t, resp, body, "file descriptors")
 				short.Store(false)
-				resp, _ = v.get(t, "/a")
-				wantStatus(t, resp, 200)
-				w.closeKept(t)
+				resp, _ = v.Get(t, "/a")
+				proxytest.WantStatus(t, resp, 200)
+				c.closeKept(t)
 			})
 			// The first refusal comes before the decision about the host, the second after it.
 			for _, target := range []string{"unseen.example.com:443", "unseen.example.com:443"} {
 				short.Store(true)
-				conn, resp := w.connectTo(t, target)
+				conn, resp := g.ConnectTo(t, target)
 				body, _ := io.ReadAll(resp.Body)
 				wantShortage(t, resp, string(body), "file descriptors")
 				conn.Close()
 				short.Store(false)
-				w.tunnel(target).Close()
+				g.Tunnel(target).Close()
 			}
 		})
 	}
@@ -128,70 +165,65 @@ func TestShortageBeforeParent(t *testing.T) {
 // TestShortageInPassthrough: a tunnel that is not opened is refused as a request is.
 func TestShortageInPassthrough(t *testing.T) {
 	var short atomic.Bool
-	w := newWorld(t, options{gate: func(o *Options) {
-		unseen(o)
-		o.Settings.Upstream.(*Transport).origins.Dialer.ControlContext = shortOf(syscall.EMFILE, short.Load)
-	}})
+	g, c := startConnecting(t, proxytest.Options{Proxy: proxytest.PassThrough}, &origin.Descriptors{}, shortOf(syscall.EMFILE, short.Load))
 	for range 2 { // before the decision about the host, and after it
 		short.Store(true)
-		_, resp := w.connectTo(t, host(w.https))
+		_, resp := g.ConnectTo(t, proxytest.Host(g.HTTPS))
 		body, _ := io.ReadAll(resp.Body)
 		wantShortage(t, resp, string(body), "file descriptors")
 		short.Store(false)
-		w.tunnel(host(w.https)).Close()
-		w.closeKept(t)
+		g.Tunnel(proxytest.Host(g.HTTPS)).Close()
+		c.closeKept(t)
 	}
 }
 
 // TestShortageInLookup: a lookup that finds no descriptor says nothing about the name, which is
 // known afterwards.
 func TestShortageInLookup(t *testing.T) {
-	defer lookupsFail.Store(false)
-	w := newWorld(t, options{})
-	_, port, _ := net.SplitHostPort(host(w.http))
+	defer proxytest.LookupsFail.Store(false)
+	g := proxytest.Start(t, proxytest.Options{})
+	_, port, _ := net.SplitHostPort(proxytest.Host(g.HTTP))
 	page := "http://loop.example.com:" + port + "/a"
-	lookupsFail.Store(true)
-	resp, body := w.get(page)
+	proxytest.LookupsFail.Store(true)
+	resp, body := g.Get(page)
 	wantShortage(t, resp, body, "file descriptors")
-	lookupsFail.Store(false)
-	resp, _ = w.get(page)
-	wantStatus(t, resp, 200)
+	proxytest.LookupsFail.Store(false)
+	resp, _ = g.Get(page)
+	proxytest.WantStatus(t, resp, 200)
 }
 
 // TestShortageInLookupBeforeParent: a name that could not be looked up is not passed to a parent
 // proxy, which might lead to an address that the guard forbids.
 func TestShortageInLookupBeforeParent(t *testing.T) {
-	defer lookupsFail.Store(false)
-	p := startParent(t, "http")
-	w := newWorld(t, options{parent: p, egress: func(e *Egress) { e.AllowPrivate = nil }})
-	lookupsFail.Store(true)
-	resp, body := w.get("http://metadata.example.com/a")
+	defer proxytest.LookupsFail.Store(false)
+	p := proxytest.StartParent(t, "http")
+	g := proxytest.Start(t, proxytest.Options{Parent: p, Egress: func(e *proxy.Egress) { e.AllowPrivate = nil }})
+	proxytest.LookupsFail.Store(true)
+	resp, body := g.Get("http://metadata.example.com/a")
 	wantShortage(t, resp, body, "file descriptors")
-	if asked := p.asked(); len(asked) > 0 {
+	if asked := p.Asked(); len(asked) > 0 {
 		t.Errorf("the parent was asked for %q", asked)
 	}
-	lookupsFail.Store(false)
-	resp, _ = w.get("http://metadata.example.com/a")
-	wantStatus(t, resp, 403)
+	proxytest.LookupsFail.Store(false)
+	resp, _ = g.Get("http://metadata.example.com/a")
+	proxytest.WantStatus(t, resp, 403)
 }
 
 // TestTriedAgain: where idle connections can be closed, nothing is refused.
 func TestTriedAgain(t *testing.T) {
 	var tries atomic.Int64
-	w := newWorld(t, options{gate: func(o *Options) {
-		o.Settings.Upstream.(*Transport).origins.Dialer.ControlContext = shortOf(syscall.EMFILE, func() bool { return tries.Add(1) == 2 })
-	}})
-	resp, _ := w.get(w.http + "/a") // by the connection of robots.txt
-	wantStatus(t, resp, 200)
-	if n := w.descriptors.d.InUse(); n != 1 {
+	g, c := startConnecting(t, proxytest.Options{}, &origin.Descriptors{}, shortOf(syscall.EMFILE, func() bool { return tries.Add(1) == 2 }))
+	resp, _ := g.Get(g.HTTP + "/a") // by the connection of robots.txt
+	proxytest.WantStatus(t, resp, 200)
+	if n := c.descriptors.InUse(); n != 1 {
 		t.Fatalf("%d connections are open", n)
 	}
-	resp, _ = w.get(w.https + "/a")
-	wantStatus(t, resp, 200)
+	resp, _ = g.Get(g.HTTPS + "/a")
+	proxytest.WantStatus(t, resp, 200)
 	if n := tries.Load(); n != 3 {
 		t.Errorf("%d attempts to connect", n)
 	}
-	if n := w.descriptors.d.InUse(); n != 1 {
+	if n := c.descriptors.InUse(); n != 1 {
 		t.Errorf("%d connections are open: is that to the other origin still kept?", n)
 	}
 }
@@ -199,7 +231,7 @@ func TestTriedAgain(t *testing.T) {
 // TestWithinShare: connections to origins keep within their share. An idle one makes room for
 // another; where all are in use, the request is refused, and nothing is counted twice.
 func TestWithinShare(t *testing.T) {
-	d := NewDescriptors(64, quietLog) // 8 for connections to origins
+	d := &origin.Descriptors{Limit: 64, Log: slog.New(slog.DiscardHandler)} // 8 for connections to origins
 	release := make(chan struct{})
 	hold := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/held" {
@@ -208,9 +240,9 @@ func TestWithinShare(t *testing.T) {
 			<-release
 		}
 	})
-	w := newWorld(t, options{handler: hold, descriptors: d})
-	_, port, _ := net.SplitHostPort(host(w.http))
-	client := w.client()
+	g, _ := startConnecting(t, proxytest.Options{Handler: hold}, d, nil)
+	_, port, _ := net.SplitHostPort(proxytest.Host(g.HTTP))
+	client := g.Client()
 	get := func(page string) int {
 		resp, err := client.Get(page)
 		if err != nil {
@@ -231,8 +263,8 @@ func TestWithinShare(t *testing.T) {
 	if want := []int{200, 200, 200, 200, 200, 200, 200, 503, 503}; !slices.Equal(statuses, want) {
 		t.Errorf("got %v, want %v", statuses, want)
 	}
-	if d.d.InUse() != 7 || d.Failures() != 2 {
-		t.Errorf("%d in use, %d failures", d.d.InUse(), d.Failures())
+	if d.InUse() != 7 || d.Failures() != 2 {
+		t.Errorf("%d in use, %d failures", d.InUse(), d.Failures())
 	}
 	close(release)
 }

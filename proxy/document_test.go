@@ -3,8 +3,12 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/dunglas/httpsfv"
 
 	"robotsgate/policy"
 )
@@ -39,5 +43,14 @@ func BenchmarkDocument(b *testing.B) {
 		Evidence: policy.Evidence{URL: "http://a.example/x", Rule: &policy.RuleEvidence{Line: 2, Text: "Disallow: /"}, Robots: &policy.RobotsEvidence{URL: "http://a.example/robots.txt"}}})
 	for b.Loop() {
 		indent(compact)
+	}
+}
+
+// TestStatusDetails: text of any kind can stand in Proxy-Status.
+func TestStatusDetails(t *testing.T) {
+	h := http.Header{}
+	setStatus(h, "e", "ünprintable\n\x00\"\\"+strings.Repeat("x", 400))
+	if list, err := httpsfv.UnmarshalList(h["Proxy-Status"]); err != nil || len(h.Get("Proxy-Status")) > 320 {
+		t.Errorf("%v, %v", list, err)
 	}
 }

@@ -1,9 +1,11 @@
-package proxy
+package proxy_test
 
 import (
 	"io"
 	"net/http"
 	"testing"
+
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // TestFirstVisit: an origin's robots.txt and its first page come over one connection.
@@ -11,7 +13,7 @@ func TestFirstVisit(t *testing.T) {
 	for name, robotsTxt := range map[string]http.HandlerFunc{
 		"a file": nil,
 		"a file in chunks": func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, exampleRobots)
+			io.WriteString(w, proxytest.ExampleRobots)
 			w.(http.Flusher).Flush()
 		},
 		"none":             http.NotFound,
@@ -21,12 +23,12 @@ func TestFirstVisit(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, options{robotsTxt: robotsTxt})
-			for _, origin := range []string{w.http, w.https} {
-				if resp, body := w.get(origin + "/page"); resp.StatusCode != http.StatusOK {
+			g := proxytest.Start(t, proxytest.Options{RobotsTxt: robotsTxt})
+			for _, origin := range []string{g.HTTP, g.HTTPS} {
+				if resp, body := g.Get(origin + "/page"); resp.StatusCode != http.StatusOK {
 					t.Fatalf("got %s: %s", resp.Status, body)
 				}
-				if seen := w.takeSeen(); len(seen) != 2 || seen[0].RemoteAddr != seen[1].RemoteAddr {
+				if seen := g.TakeRequests(); len(seen) != 2 || seen[0].RemoteAddr != seen[1].RemoteAddr {
 					t.Errorf("%s saw %d requests, over more than one connection", origin, len(seen))
 				}
 			}

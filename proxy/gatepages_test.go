@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"crypto/x509"
@@ -8,12 +8,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 func TestOwnPages(t *testing.T) {
-	w := newWorld(t, options{})
+	g := proxytest.Start(t, proxytest.Options{})
 	for _, scheme := range []string{"http", "https"} {
-		client := &http.Client{Transport: w.clientVia(scheme, w.addr, false).Transport.(*http.Transport).Clone()}
+		client := &http.Client{Transport: g.ClientVia(scheme, g.Addr, false).Transport.(*http.Transport).Clone()}
 		client.Transport.(*http.Transport).Proxy = nil
 		t.Cleanup(client.CloseIdleConnections)
 		for _, c := range []struct {
@@ -21,49 +24,49 @@ func TestOwnPages(t *testing.T) {
 			status            int
 			want              string
 		}{
-			{"/", "text/plain; charset=utf-8", 200, "http://" + w.addr + "/ca.pem"},
+			{"/", "text/plain; charset=utf-8", 200, "http://" + g.Addr + "/ca.pem"},
 			{"/?x=y", "text/plain; charset=utf-8", 200, "robotsgate env"},
 			{"/ca.pem", "application/x-pem-file", 200, "-----BEGIN CERTIFICATE-----"},
 			{"/?", "text/plain; charset=utf-8", 200, "keytool"},
 			{"/ca.pem?", "application/x-pem-file", 200, "-----BEGIN CERTIFICATE-----"},
-			{"/bundle.pem", "application/x-pem-file", 200, string(w.gate.CA()) + publicRoots},
+			{"/bundle.pem", "application/x-pem-file", 200, string(g.Proxy.CA()) + proxytest.PublicRoots},
 			{"/crawler", "text/plain; charset=utf-8", 200, "crawler: default\n-----BEGIN CERTIFICATE-----"},
-			{"/proxy.pac", "application/x-ns-proxy-autoconfig", 200, "PROXY " + w.addr + "\";"},
+			{"/proxy.pac", "application/x-ns-proxy-autoconfig", 200, "PROXY " + g.Addr + "\";"},
 			{"/favicon.ico", "text/plain", 404, "absolute URLs"},
 			{"/healthz", "text/plain", 404, "robotsgate:"},
 			{"/../ca.pem", "text/plain", 404, "robotsgate:"},
 			{"//evil.example/", "text/plain", 404, "robotsgate:"},
 		} {
-			url := scheme + "://" + w.addr + c.path
-			resp, body := send(t, client, http.MethodGet, url, nil)
-			wantStatus(t, resp, c.status)
-			wantHeader(t, resp, "Content-Type", c.contentType)
-			wantHeader(t, resp, "X-Content-Type-Options", "nosniff")
+			url := scheme + "://" + g.Addr + c.path
+			resp, body := proxytest.Send(t, client, http.MethodGet, url, nil)
+			proxytest.WantStatus(t, resp, c.status)
+			proxytest.WantHeader(t, resp, "Content-Type", c.contentType)
+			proxytest.WantHeader(t, resp, "X-Content-Type-Options", "nosniff")
 			if !strings.Contains(body, c.want) {
 				t.Errorf("%s: no %q in %s", url, c.want, body)
 			}
-			resp, none := send(t, client, http.MethodHead, url, nil)
-			wantStatus(t, resp, c.status)
+			resp, none := proxytest.Send(t, client, http.MethodHead, url, nil)
+			proxytest.WantStatus(t, resp, c.status)
 			if none != "" || resp.ContentLength != int64(len(body)) {
 				t.Errorf("HEAD %s: %d bytes, Content-Length %d, want none and %d", url, len(none), resp.ContentLength, len(body))
 			}
 			for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "TRACE"} {
-				resp, _ := send(t, client, method, url, nil)
-				wantStatus(t, resp, 405)
-				wantHeader(t, resp, "Allow", "GET, HEAD")
+				resp, _ := proxytest.Send(t, client, method, url, nil)
+				proxytest.WantStatus(t, resp, 405)
+				proxytest.WantHeader(t, resp, "Allow", "GET, HEAD")
 			}
 		}
 	}
-	wantArrived(t, w)
-	if n := len(w.exchanges); n > 0 {
+	proxytest.WantArrived(t, g)
+	if n := len(g.Records()); n > 0 {
 		t.Errorf("%d requests to the gate itself are on the record", n)
 	}
 }
 
 // The certificate is the one that clients must trust, and nothing but it.
 func TestOwnCertificate(t *testing.T) {
-	w := newWorld(t, options{})
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + w.addr + "/ca.pem")
+	g := proxytest.Start(t, proxytest.Options{})
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + g.Addr + "/ca.pem")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +83,7 @@ func TestOwnCertificate(t *testing.T) {
 	if err != nil || !ca.IsCA {
 		t.Fatal(err, ca)
 	}
-	leaf, err := w.gate.Leaf("any.example")
+	leaf, err := g.Proxy.Leaf("any.example")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,22 +95,22 @@ func TestOwnCertificate(t *testing.T) {
 // The pages name the address that the client has used, also where the gate
 // listens on all.
 func TestOwnAddressOnPages(t *testing.T) {
-	w := newWorld(t, options{listen: "0.0.0.0:0"})
-	_, port, _ := strings.Cut(w.addr, "]:")
+	g := proxytest.Start(t, proxytest.Options{Listen: "0.0.0.0:0"})
+	_, port, _ := strings.Cut(g.Addr, "]:")
 	if port == "" {
-		_, port, _ = strings.Cut(w.addr, ":")
+		_, port, _ = strings.Cut(g.Addr, ":")
 	}
-	w.addr = "127.0.0.1:" + port
+	g.Addr = "127.0.0.1:" + port
 	for host, want := range map[string]string{
-		"x":                 w.addr, // without a port it is not where the gate was found
+		"x":                 g.Addr, // without a port it is not where the gate was found
 		"gate.example:9309": "gate.example:9309",
 		"[::1]:9309":        "[::1]:9309",
 		"\"};evil(\":1":     "",
-		"$(evil):1":         w.addr, // a name that a shell would run
-		"a'evil:1":          w.addr,
+		"$(evil):1":         g.Addr, // a name that a shell would run
+		"a'evil:1":          g.Addr,
 		"<evil>:1":          "",
 	} {
-		answer := w.raw("GET /proxy.pac HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n")
+		answer := g.Raw("GET /proxy.pac HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n")
 		if want == "" {
 			if strings.Contains(answer, "evil") {
 				t.Errorf("%s: %s", host, answer)
@@ -119,10 +122,10 @@ func TestOwnAddressOnPages(t *testing.T) {
 }
 
 func TestOwnPageForms(t *testing.T) {
-	w := newWorld(t, options{})
+	g := proxytest.Start(t, proxytest.Options{})
 	for accept, want := range map[string]string{"text/html": "<h1>robotsgate</h1>", "*/*": "This is robotsgate, a forward proxy"} {
-		answer := w.raw("GET / HTTP/1.1\r\nHost: " + w.addr + "\r\nAccept: " + accept + "\r\nConnection: close\r\n\r\n")
-		if !strings.Contains(answer, want) || !strings.Contains(answer, "curl -x http://"+w.addr+" --cacert ca.pem") {
+		answer := g.Raw("GET / HTTP/1.1\r\nHost: " + g.Addr + "\r\nAccept: " + accept + "\r\nConnection: close\r\n\r\n")
+		if !strings.Contains(answer, want) || !strings.Contains(answer, "curl -x http://"+g.Addr+" --cacert ca.pem") {
 			t.Errorf("%s: got %s", accept, answer)
 		}
 		html := strings.Contains(answer, `<meta name="color-scheme" content="light dark">`) && strings.Contains(answer, "pre-wrap;overflow-wrap:anywhere")
@@ -134,37 +137,37 @@ func TestOwnPageForms(t *testing.T) {
 
 // Under its own name the gate is found by whoever goes through it, by any way.
 func TestOwnName(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) {
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) {
 		o.Settings.Passthrough = func(string) bool { return true } // which does not concern the gate
 	}})
-	pem := string(w.gate.CA())
+	pem := string(g.Proxy.CA())
 	for _, url := range []string{"http://robotsgate.invalid/ca.pem", "http://ROBOTSGATE.invalid:80/ca.pem?x", "https://robotsgate.invalid/ca.pem"} {
 		for _, http2 := range []bool{false, true} {
-			resp, body := send(t, w.clientVia("http", w.addr, http2), http.MethodGet, url, nil)
-			wantStatus(t, resp, 200)
+			resp, body := proxytest.Send(t, g.ClientVia("http", g.Addr, http2), http.MethodGet, url, nil)
+			proxytest.WantStatus(t, resp, 200)
 			if body != pem {
 				t.Errorf("%s: got %q", url, body)
 			}
 		}
 	}
 	for _, url := range []string{"http://robotsgate.invalid", "http://robotsgate.invalid?x", "https://robotsgate.invalid/"} {
-		_, body := send(t, w.client(), http.MethodGet, url, nil)
-		if !strings.Contains(body, "curl -x http://"+w.addr) {
+		_, body := proxytest.Send(t, g.Client(), http.MethodGet, url, nil)
+		if !strings.Contains(body, "curl -x http://"+g.Addr) {
 			t.Errorf("%s does not tell where the gate is: %s", url, body)
 		}
 	}
-	resp, body := send(t, w.client(), http.MethodGet, "https://robotsgate.invalid/proxy.pac", nil)
-	wantStatus(t, resp, 200)
-	if !strings.Contains(body, `return "PROXY `+w.addr+`";`) {
+	resp, body := proxytest.Send(t, g.Client(), http.MethodGet, "https://robotsgate.invalid/proxy.pac", nil)
+	proxytest.WantStatus(t, resp, 200)
+	if !strings.Contains(body, `return "PROXY `+g.Addr+`";`) {
 		t.Errorf("got %s", body)
 	}
-	wantArrived(t, w)
-	if n := len(w.exchanges); n > 0 {
+	proxytest.WantArrived(t, g)
+	if n := len(g.Records()); n > 0 {
 		t.Errorf("%d requests to the gate itself are on the record", n)
 	}
 
 	// A tunnel to it leads nowhere else.
-	client := w.client()
+	client := g.Client()
 	client.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true
 	req, err := http.NewRequest(http.MethodGet, "https://robotsgate.invalid/", nil)
 	if err != nil {
@@ -175,16 +178,16 @@ func TestOwnName(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	wantStatus(t, resp, 421)
+	proxytest.WantStatus(t, resp, 421)
 }
 
 // A configuration script that is fetched over TLS names an HTTPS proxy.
 func TestConfigurationScriptOverTLS(t *testing.T) {
-	w := newWorld(t, options{})
-	client := w.client()
+	g := proxytest.Start(t, proxytest.Options{})
+	client := g.Client()
 	client.Transport.(*http.Transport).Proxy = nil
-	_, body := send(t, client, http.MethodGet, "https://"+w.addr+"/proxy.pac", nil)
-	if want := `return "HTTPS ` + w.addr + "; PROXY " + w.addr + `";`; !strings.Contains(body, want) {
+	_, body := proxytest.Send(t, client, http.MethodGet, "https://"+g.Addr+"/proxy.pac", nil)
+	if want := `return "HTTPS ` + g.Addr + "; PROXY " + g.Addr + `";`; !strings.Contains(body, want) {
 		t.Errorf("no %s in %s", want, body)
 	}
 }
@@ -197,26 +200,26 @@ func TestOwnPageNamesTheCrawler(t *testing.T) {
 		scheme   string
 		want     string
 	}{
-		{true, newsPassword, "http", "crawler: news\n"},
-		{true, newsPassword, "https", "crawler: news\n"},
+		{true, proxytest.NewsPassword, "http", "crawler: news\n"},
+		{true, proxytest.NewsPassword, "https", "crawler: news\n"},
 		{true, "", "http", "refused: This gate serves known crawlers only"},
 		{true, "", "https", "refused: This gate serves known crawlers only"},
 		{true, "wrong", "https", "refused: This gate serves known crawlers only"},
 		{false, "wrong", "https", "crawler: default\n"},
 	} {
-		w := newWorld(t, options{engine: team(c.refuse)})
-		client := w.client()
+		g := proxytest.Start(t, proxytest.Options{Engine: proxytest.Team(c.refuse)})
+		client := g.Client()
 		if c.password != "" {
-			client = w.proxied(t, false, "team", c.password)
+			client = g.ClientAs(t, false, "team", c.password)
 		}
-		resp, body := send(t, client, http.MethodGet, c.scheme+"://robotsgate.invalid/crawler", nil)
-		wantStatus(t, resp, 200)
-		if !strings.HasPrefix(body, c.want) || !strings.HasSuffix(body, string(w.gate.CA())) {
+		resp, body := proxytest.Send(t, client, http.MethodGet, c.scheme+"://robotsgate.invalid/crawler", nil)
+		proxytest.WantStatus(t, resp, 200)
+		if !strings.HasPrefix(body, c.want) || !strings.HasSuffix(body, string(g.Proxy.CA())) {
 			t.Errorf("%+v: got %s", c, body)
 		}
 		// Only a client without a login is challenged, and none inside a tunnel.
 		challenged := strings.HasPrefix(c.want, "refused") && c.password == "" && c.scheme == "http"
-		resp, _ = send(t, client, http.MethodGet, c.scheme+"://robotsgate.invalid/crawler?challenge", nil)
+		resp, _ = proxytest.Send(t, client, http.MethodGet, c.scheme+"://robotsgate.invalid/crawler?challenge", nil)
 		if got := resp.StatusCode == 407 && resp.Header.Get("Proxy-Authenticate") != ""; got != challenged || resp.StatusCode != 200 && !got {
 			t.Errorf("%+v: status %d to ?challenge", c, resp.StatusCode)
 		}
@@ -228,12 +231,12 @@ func TestOwnPageNamesTheCrawler(t *testing.T) {
 
 // npm, pnpm and yarn show the page /crawler as the description of a package.
 func TestCrawlerPageAsPackage(t *testing.T) {
-	w := newWorld(t, options{})
-	_, text := send(t, w.client(), http.MethodGet, "https://robotsgate.invalid/crawler", nil)
-	resp, body := send(t, w.client(), http.MethodGet, "https://robotsgate.invalid/crawler", nil, "Accept", "application/json")
-	wantStatus(t, resp, 200)
-	wantHeader(t, resp, "Content-Type", "application/json")
-	var got npmPackage
+	g := proxytest.Start(t, proxytest.Options{})
+	_, text := proxytest.Send(t, g.Client(), http.MethodGet, "https://robotsgate.invalid/crawler", nil)
+	resp, body := proxytest.Send(t, g.Client(), http.MethodGet, "https://robotsgate.invalid/crawler", nil, "Accept", "application/json")
+	proxytest.WantStatus(t, resp, 200)
+	proxytest.WantHeader(t, resp, "Content-Type", "application/json")
+	var got proxy.NPMPackage
 	if err := json.Unmarshal([]byte(body), &got); err != nil || got.Description != text || got.Versions[got.Tags["latest"]].Description != text {
 		t.Errorf("%v in %s", err, body)
 	}
@@ -242,25 +245,25 @@ func TestCrawlerPageAsPackage(t *testing.T) {
 // Further pages are read at the gate's own address, as the settings in force have them.
 func TestFurtherPages(t *testing.T) {
 	const path = "/.well-known/example"
-	w := newWorld(t, options{gate: func(o *Options) {
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) {
 		o.Settings.Pages = map[string]http.Handler{path: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			io.WriteString(w, "page of "+r.Host)
 		})}
 	}})
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, body := send(t, client, http.MethodGet, "http://"+w.addr+path, nil)
-	wantStatus(t, resp, 200)
-	if body != "page of "+w.addr {
+	resp, body := proxytest.Send(t, client, http.MethodGet, "http://"+g.Addr+path, nil)
+	proxytest.WantStatus(t, resp, 200)
+	if body != "page of "+g.Addr {
 		t.Errorf("got %q", body)
 	}
-	resp, _ = send(t, client, http.MethodPost, "http://"+w.addr+path, nil)
-	wantStatus(t, resp, 405)
-	settings := *w.gate.settings.Load()
+	resp, _ = proxytest.Send(t, client, http.MethodPost, "http://"+g.Addr+path, nil)
+	proxytest.WantStatus(t, resp, 405)
+	settings := g.Proxy.Settings
 	settings.Pages = nil
-	if err := w.gate.Use(settings); err != nil {
+	if err := g.Proxy.Use(settings); err != nil {
 		t.Fatal(err)
 	}
-	resp, _ = send(t, client, http.MethodGet, "http://"+w.addr+path, nil)
-	wantStatus(t, resp, 404)
-	wantArrived(t, w)
+	resp, _ = proxytest.Send(t, client, http.MethodGet, "http://"+g.Addr+path, nil)
+	proxytest.WantStatus(t, resp, 404)
+	proxytest.WantArrived(t, g)
 }

@@ -1,7 +1,8 @@
-package proxy
+package proxy_test
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -11,18 +12,22 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
+	"robotsgate/policy/glob"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/origin"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // wantProhibited fails unless a destination was refused by the guard, with no
 // decision, since there is nothing to decide about.
 func wantProhibited(t *testing.T, resp *http.Response) {
 	t.Helper()
-	wantStatus(t, resp, 403)
-	wantHeader(t, resp, proxyStatus, "robotsgate;error=destination_ip_prohibited")
-	for _, name := range []string{headerDecision, headerSource, headerTags, headerMeta} {
-		wantHeader(t, resp, name, "")
+	proxytest.WantStatus(t, resp, 403)
+	proxytest.WantHeader(t, resp, "Proxy-Status", "robotsgate;error=destination_ip_prohibited")
+	for _, name := range []string{"Robots-Gate-Decision", "Robots-Gate-Source", "Robots-Gate-Tags", "Robots-Gate-Meta"} {
+		proxytest.WantHeader(t, resp, name, "")
 	}
-	if resp.Header.Get(headerID) == "" {
+	if resp.Header.Get("Robots-Gate-Id") == "" {
 		t.Error("no id")
 	}
 }
@@ -30,13 +35,13 @@ func wantProhibited(t *testing.T, resp *http.Response) {
 // Whether named or resolved, in clear or in TLS, what is special-purpose is not
 // connected to.
 func TestProhibitedDestinations(t *testing.T) {
-	w := newWorld(t, options{egress: func(e *Egress) { e.AllowPrivate = nil }})
-	for _, origin := range []string{w.http, w.https} {
+	g := proxytest.Start(t, proxytest.Options{Egress: func(e *proxy.Egress) { e.AllowPrivate = nil }})
+	for _, origin := range []string{g.HTTP, g.HTTPS} {
 		scheme, port, _ := strings.Cut(origin, "127.0.0.1")
 		for _, h := range []string{"127.0.0.1", "localhost", "LOCALHOST.", "loop.example.com", "mixed.example.com", "metadata.example.com", "[::1]",
 			"[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "169.254.169.254"} {
-			for _, client := range []*http.Client{w.clientVia("http", w.addr, false), w.client()} {
-				resp, body := send(t, client, http.MethodGet, scheme+h+port+"/", nil)
+			for _, client := range []*http.Client{g.ClientVia("http", g.Addr, false), g.Client()} {
+				resp, body := proxytest.Send(t, client, http.MethodGet, scheme+h+port+"/", nil)
 				wantProhibited(t, resp)
 				if !strings.Contains(body, "urn:robotsgate:prohibited") {
 					t.Errorf("%s: %s", h, body)
@@ -44,36 +49,36 @@ func TestProhibitedDestinations(t *testing.T) {
 			}
 		}
 	}
-	if n := w.count(); n > 0 {
+	if n := g.Count(); n > 0 {
 		t.Errorf("%d requests reached an origin", n)
 	}
 }
 
 // A name with several addresses is reached at those that are permitted.
 func TestMixedAddresses(t *testing.T) {
-	w := newWorld(t, options{})
-	resp, _ := w.get(strings.Replace(w.http, "127.0.0.1", "mixed.example.com", 1) + "/")
-	wantStatus(t, resp, 200)
+	g := proxytest.Start(t, proxytest.Options{})
+	resp, _ := g.Get(strings.Replace(g.HTTP, "127.0.0.1", "mixed.example.com", 1) + "/")
+	proxytest.WantStatus(t, resp, 200)
 }
 
 // A name that changes its address between two lookups gains nothing: the guard judges each address that is dialled,
 // also when the name has been permitted before.
 func TestChangedAddress(t *testing.T) {
-	w := newWorld(t, options{})
-	at := func(addr string) { changing.Store(&addr) }
-	defer changing.Store(nil)
-	for _, origin := range []string{w.http, w.https} {
+	g, c := startConnecting(t, proxytest.Options{}, &origin.Descriptors{}, nil)
+	at := func(addr string) { proxytest.Changing.Store(&addr) }
+	defer proxytest.Changing.Store(nil)
+	for _, origin := range []string{g.HTTP, g.HTTPS} {
 		url := strings.Replace(origin, "127.0.0.1", "changing.example.com", 1) + "/"
 		at("127.0.0.1")
-		resp, _ := w.get(url)
-		wantStatus(t, resp, 200)
-		w.closeKept(t) // else no name is looked up
+		resp, _ := g.Get(url)
+		proxytest.WantStatus(t, resp, 200)
+		c.closeKept(t) // else no name is looked up
 		at("169.254.169.254")
-		resp, _ = w.get(url)
-		wantStatus(t, resp, 403)
-		wantHeader(t, resp, proxyStatus, "robotsgate;error=destination_ip_prohibited")
+		resp, _ = g.Get(url)
+		proxytest.WantStatus(t, resp, 403)
+		proxytest.WantHeader(t, resp, "Proxy-Status", "robotsgate;error=destination_ip_prohibited")
 	}
-	wantArrived(t, w, "GET /", "GET /")
+	proxytest.WantArrived(t, g, "GET /", "GET /")
 }
 
 // A robots.txt that redirects inward is unreachable, and what it leads to is
@@ -84,34 +89,34 @@ func TestRobotsRedirectInward(t *testing.T) {
 	admin := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
 	defer admin.Close()
 	var to atomic.Value
-	w := newWorld(t, options{
-		robotsTxt: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{
+		RobotsTxt: func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Location", to.Load().(string))
 			rw.WriteHeader(http.StatusMovedPermanently)
 		},
-		egress: func(e *Egress) {
-			e.Own = func() []netip.AddrPort { return []netip.AddrPort{netip.MustParseAddrPort(host(admin.URL))} }
+		Egress: func(e *proxy.Egress) {
+			e.Own = func() []netip.AddrPort { return []netip.AddrPort{netip.MustParseAddrPort(proxytest.Host(admin.URL))} }
 		},
-		engine: func(c *policy.Config) { c.Robots.MinAge = 0 },
+		Engine: func(c *policy.Config) { c.Robots.MinAge = 0 },
 	})
 	port := strings.TrimPrefix(admin.URL, "http://127.0.0.1")
 	for i, target := range []string{admin.URL + "/healthz", "http://localhost" + port + "/", "http://loop.example.com" + port + "/", "//127.0.0.1" + port + "/", "http://[::ffff:127.0.0.1]" + port + "/",
 		"http://169.254.169.254/latest/meta-data/", "http://metadata.example.com/", "http://10.0.0.1/robots.txt"} {
 		to.Store(target)
 		// Every time under another name, since what is known of one is kept.
-		origin := []string{w.http, strings.Replace(w.http, "127.0.0.1", "localhost", 1), strings.Replace(w.http, "127.0.0.1", "loop.example.com", 1),
-			strings.Replace(w.http, "127.0.0.1", "mixed.example.com", 1), w.https}[i%5]
+		origin := []string{g.HTTP, strings.Replace(g.HTTP, "127.0.0.1", "localhost", 1), strings.Replace(g.HTTP, "127.0.0.1", "loop.example.com", 1),
+			strings.Replace(g.HTTP, "127.0.0.1", "mixed.example.com", 1), g.HTTPS}[i%5]
 		if i >= 5 {
-			w.gate.Settings.Engine.Refresh(t.Context(), policy.Request{Target: mustTarget(t, origin), Crawler: w.gate.Settings.Engine.Crawlers().Default, UserAgent: "ExampleBot/1.0"})
+			g.Proxy.Settings.Engine.Refresh(t.Context(), policy.Request{Target: mustTarget(t, origin), Crawler: g.Proxy.Settings.Engine.Crawlers().Default, UserAgent: "ExampleBot/1.0"})
 		}
-		resp, body := w.get(origin + "/")
-		wantStatus(t, resp, 403)
-		wantHeader(t, resp, headerDecision, "deny;reason=unreachable")
+		resp, body := g.Get(origin + "/")
+		proxytest.WantStatus(t, resp, 403)
+		proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "deny;reason=unreachable")
 		if !strings.Contains(body, "address ") {
 			t.Errorf("%s: the refusal does not say why: %s", target, body)
 		}
 	}
-	wantArrived(t, w)
+	proxytest.WantArrived(t, g)
 	if n := hits.Load(); n > 0 {
 		t.Errorf("the admin listener was asked %d times", n)
 	}
@@ -131,26 +136,58 @@ func TestOwnAddress(t *testing.T) {
 	for _, listen := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
 		t.Run(listen, func(t *testing.T) {
 			var own atomic.Pointer[netip.AddrPort]
-			w := newWorld(t, options{
-				listen: listen,
-				egress: func(e *Egress) {
+			g := proxytest.Start(t, proxytest.Options{
+				Listen: listen,
+				Egress: func(e *proxy.Egress) {
 					e.Own = func() []netip.AddrPort { return []netip.AddrPort{*own.Load()} }
 				},
-				gate: func(o *Options) { o.Settings.Passthrough = func(host string) bool { return host == "127.0.0.1" } },
+				Proxy: func(o *proxy.Options) { o.Settings.Passthrough = func(host string) bool { return host == "127.0.0.1" } },
 			})
-			addr := netip.MustParseAddrPort(w.addr)
+			addr := netip.MustParseAddrPort(g.Addr)
 			own.Store(&addr)
 			at := fmt.Sprintf(":%d", addr.Port())
-			w.addr = "127.0.0.1" + at
+			g.Addr = "127.0.0.1" + at
 			for _, url := range []string{"http://127.0.0.1" + at, "http://localhost" + at, "https://localhost" + at, "http://loop.example.com" + at} {
-				resp, _ := w.get(url + "/")
+				resp, _ := g.Get(url + "/")
 				wantProhibited(t, resp)
 			}
-			_, resp := w.connectTo(t, "127.0.0.1"+at)
+			_, resp := g.ConnectTo(t, "127.0.0.1"+at)
 			wantProhibited(t, resp)
-			if n := w.count(); n > 0 {
+			if n := g.Count(); n > 0 {
 				t.Errorf("%d requests reached an origin", n)
 			}
 		})
 	}
+}
+
+// One address has one name, whichever way it is spelt.
+func TestMappedAddress(t *testing.T) {
+	g := proxytest.Start(t, proxytest.Options{Egress: func(e *proxy.Egress) {
+		deny, err := glob.Host("127.0.0.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.DenyHosts = []glob.Glob{deny}
+	}})
+	_, port, _ := net.SplitHostPort(proxytest.Host(g.HTTP))
+	for _, name := range []string{"127.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"} {
+		resp, _ := g.Get("http://" + name + ":" + port + "/")
+		proxytest.WantStatus(t, resp, 403)
+		proxytest.WantHeader(t, resp, "Proxy-Status", "robotsgate;error=destination_ip_prohibited")
+	}
+	proxytest.WantArrived(t, g)
+}
+
+// The address that means "this machine" leads to the gate itself.
+func TestUnspecifiedAddress(t *testing.T) {
+	g := proxytest.Start(t, proxytest.Options{Egress: func(e *proxy.Egress) {
+		e.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	}})
+	_, port, _ := net.SplitHostPort(proxytest.Host(g.HTTP))
+	for _, name := range []string{"0.0.0.0", "[::]", "[::ffff:0.0.0.0]"} {
+		resp, _ := g.Get("http://" + name + ":" + port + "/")
+		proxytest.WantStatus(t, resp, 403)
+		proxytest.WantHeader(t, resp, "Proxy-Status", "robotsgate;error=destination_ip_prohibited")
+	}
+	proxytest.WantArrived(t, g)
 }

@@ -1,7 +1,6 @@
-package proxy
+package proxy_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -16,73 +15,14 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"robotsgate/internal/ca"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // maxAttempts is on how many new connections one request is tried.
 const maxAttempts = 8
-
-// startHTTP2Origin starts an origin that answers in frames: a 404 for robots.txt, and
-// what reply writes for everything else. It returns its URL and counts connections.
-func startHTTP2Origin(t *testing.T, authority *ca.Authority, reply func(f *http2.Framer, r *http2.MetaHeadersFrame)) (url string, conns *atomic.Int64) {
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-		NextProtos:     []string{"h2"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return authority.Leaf("127.0.0.1") },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	conns = new(atomic.Int64)
-	go func() {
-		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-			conns.Add(1)
-			go serveFrames(conn, reply)
-		}
-	}()
-	return "https://" + l.Addr().String(), conns
-}
-
-// serveFrames serves a connection over HTTP/2 until the gate closes it. It answers requests for robots.txt with 404, and
-// calls reply for the others.
-func serveFrames(conn net.Conn, reply func(f *http2.Framer, r *http2.MetaHeadersFrame)) {
-	defer conn.Close()
-	if _, err := io.CopyN(io.Discard, conn, int64(len(http2.ClientPreface))); err != nil {
-		return
-	}
-	f := http2.NewFramer(conn, conn)
-	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	f.WriteSettings()
-	for {
-		frame, err := f.ReadFrame()
-		if err != nil {
-			return
-		}
-		switch frame := frame.(type) {
-		case *http2.SettingsFrame:
-			if !frame.IsAck() {
-				f.WriteSettingsAck()
-			}
-		case *http2.MetaHeadersFrame:
-			if frame.PseudoValue("path") == "/robots.txt" {
-				writeHead(f, frame.StreamID, true, ":status", "404")
-				continue
-			}
-			reply(f, frame)
-		}
-	}
-}
-
-func writeHead(f *http2.Framer, stream uint32, last bool, fields ...string) {
-	var block bytes.Buffer
-	e := hpack.NewEncoder(&block)
-	for i := 0; i+1 < len(fields); i += 2 {
-		e.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]})
-	}
-	f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: last})
-}
 
 // An origin may refuse a stream or a connection over HTTP/2 and be asked again by
 // Transport, but neither for ever nor more than a few times.
@@ -91,7 +31,7 @@ func TestHTTP2Origin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, options{egress: func(e *Egress) {
+	g := proxytest.Start(t, proxytest.Options{Egress: func(e *proxy.Egress) {
 		e.Roots.AddCert(authority.Certificate())
 		e.DialTimeout, e.ResponseHeaderTimeout = 2*time.Second, 2*time.Second // robots.txt must come in time on a busy machine too
 	}})
@@ -106,11 +46,11 @@ func TestHTTP2Origin(t *testing.T) {
 		"nothing": {func(f *http2.Framer, r *http2.MetaHeadersFrame) {}, 504},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url, conns := startHTTP2Origin(t, authority, c.reply)
+			url, conns := proxytest.StartHTTP2Origin(t, authority, c.reply)
 			start := time.Now()
-			resp, _ := w.get(url + "/")
-			wantStatus(t, resp, c.want)
-			if took := time.Since(start); took > patience {
+			resp, _ := g.Get(url + "/")
+			proxytest.WantStatus(t, resp, c.want)
+			if took := time.Since(start); took > proxytest.Patience {
 				t.Errorf("answered after %v", took)
 			}
 			// One for robots.txt, and one that may be dialled as it is given up.
@@ -128,8 +68,8 @@ func TestHTTP2OriginLength(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, options{egress: func(e *Egress) { e.Roots.AddCert(authority.Certificate()) }})
-	client := w.client()
+	g := proxytest.Start(t, proxytest.Options{Egress: func(e *proxy.Egress) { e.Roots.AddCert(authority.Certificate()) }})
+	client := g.Client()
 	const body = "ok"
 	for _, c := range []struct {
 		name, method, status string
@@ -169,12 +109,12 @@ func TestHTTP2OriginLength(t *testing.T) {
 		{name: "too short", lengths: []string{"1"}, want: 200, cut: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			url, _ := startHTTP2Origin(t, authority, func(f *http2.Framer, r *http2.MetaHeadersFrame) {
+			url, _ := proxytest.StartHTTP2Origin(t, authority, func(f *http2.Framer, r *http2.MetaHeadersFrame) {
 				fields := []string{":status", cmp.Or(c.status, "200")}
 				for _, n := range c.lengths {
 					fields = append(fields, "content-length", n)
 				}
-				if writeHead(f, r.StreamID, c.empty, fields...); !c.empty {
+				if proxytest.WriteHead(f, r.StreamID, c.empty, fields...); !c.empty {
 					f.WriteData(r.StreamID, true, []byte(body))
 				}
 			})
@@ -188,7 +128,7 @@ func TestHTTP2OriginLength(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			got, err := io.ReadAll(resp.Body)
-			wantStatus(t, resp, c.want)
+			proxytest.WantStatus(t, resp, c.want)
 			if c.status == "304" && errors.Is(err, io.ErrUnexpectedEOF) {
 				err = nil // Go's client misses a body of its own accord; the gate would reset the r.StreamID
 			}
@@ -196,7 +136,7 @@ func TestHTTP2OriginLength(t *testing.T) {
 			case (err != nil) != c.cut:
 				t.Errorf("the body ends with %v after %q, cut: %v", err, got, c.cut)
 			case c.want == 502:
-				wantHeader(t, resp, proxyStatus, "robotsgate;error=http_protocol_error")
+				proxytest.WantHeader(t, resp, "Proxy-Status", "robotsgate;error=http_protocol_error")
 			case c.want == 200 && !c.empty && !c.cut && string(got) != body:
 				t.Errorf("got %q", got)
 			case c.name == "too short" && string(got) != body[:1]:
@@ -244,18 +184,18 @@ func TestStaleConnections(t *testing.T) {
 	}
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })
-	w := newWorld(t, options{egress: func(e *Egress) { e.Roots.AddCert(authority.Certificate()) }})
+	g := proxytest.Start(t, proxytest.Options{Egress: func(e *proxy.Egress) { e.Roots.AddCert(authority.Certificate()) }})
 	url := "https://" + l.Addr().String()
 	const many = 3 * maxAttempts
 	together.Add(many)
 	var all sync.WaitGroup
 	for range many {
 		all.Go(func() {
-			resp, _ := w.get(url + "/together")
-			wantStatus(t, resp, 200)
+			resp, _ := g.Get(url + "/together")
+			proxytest.WantStatus(t, resp, 200)
 		})
 	}
 	all.Wait()
-	resp, _ := w.get(url + "/alone")
-	wantStatus(t, resp, 200)
+	resp, _ := g.Get(url + "/alone")
+	proxytest.WantStatus(t, resp, 200)
 }

@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -15,12 +15,13 @@ import (
 	"time"
 
 	"robotsgate/internal/gatetest"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // 1xx responses of an origin are passed on without the headers that only the gate may set. Too
 // many end the request.
 func TestInformational(t *testing.T) {
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Link", "</style.css>; rel=preload")
 		rw.Header().Set("Robots-Gate-Decision", "forged")
 		rw.Header().Set("Alt-Svc", `h3=":443"`)
@@ -33,15 +34,15 @@ func TestInformational(t *testing.T) {
 		clear(rw.Header())
 		fmt.Fprint(rw, "answer")
 	}})
-	w.ways(t, func(t *testing.T, v way) {
-		h2 := strings.Contains(v.name, "HTTP/2")
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		h2 := strings.Contains(v.Name, "HTTP/2")
 		var got []string
 		trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
 			got = append(got, fmt.Sprint(code, h))
 			return nil
 		}}
-		req, _ := http.NewRequestWithContext(httptrace.WithClientTrace(context.WithoutCancel(t.Context()), trace), http.MethodGet, v.origin+"/", nil)
-		resp, err := v.client.Do(req)
+		req, _ := http.NewRequestWithContext(httptrace.WithClientTrace(context.WithoutCancel(t.Context()), trace), http.MethodGet, v.Origin+"/", nil)
+		resp, err := v.Client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,12 +55,12 @@ func TestInformational(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		wantStatus(t, resp, 200)
-		wantHeader(t, resp, "Link", "")
-		wantHeader(t, resp, headerDecision, "allow;reason=no-match")
+		proxytest.WantStatus(t, resp, 200)
+		proxytest.WantHeader(t, resp, "Link", "")
+		proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "allow;reason=no-match")
 		if !h2 {
-			resp, _ = v.get(t, "/endless")
-			wantStatus(t, resp, 502)
+			resp, _ = v.Get(t, "/endless")
+			proxytest.WantStatus(t, resp, 502)
 		}
 	})
 }
@@ -73,10 +74,10 @@ func TestContinueAmongHints(t *testing.T) {
 		io.WriteString(conn, gatetest.NotFound)
 		return true
 	}))
-	w := newWorld(t, options{})
+	g := proxytest.Start(t, proxytest.Options{})
 	for range 100 {
-		conn := w.dial()
-		conn.SetDeadline(time.Now().Add(patience))
+		conn := g.Dial()
+		conn.SetDeadline(time.Now().Add(proxytest.Patience))
 		fmt.Fprintf(conn, "POST http://%s/ HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello", o.Host)
 		r, codes := bufio.NewReader(conn), map[int]int{}
 		for codes[404] == 0 {

@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -12,40 +12,44 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"robotsgate/internal/gatetest"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // The gate's own port speaks TLS to clients that begin with it, so that https:// proxy URLs
 // work, by address and by name, for http and for https origins.
 func TestTLSToTheGate(t *testing.T) {
-	w := newWorld(t, options{})
-	port := w.addr[len("127.0.0.1"):]
-	for _, gate := range []string{w.addr, "loop.example.com" + port, "localhost" + port} {
+	g := proxytest.Start(t, proxytest.Options{})
+	port := g.Addr[len("127.0.0.1"):]
+	for _, gate := range []string{g.Addr, "loop.example.com" + port, "localhost" + port} {
 		for _, http2 := range []bool{false, true} {
-			client := w.clientVia("https", gate, http2)
-			origins(t, w, func(t *testing.T, origin string) {
-				resp, body := send(t, client, http.MethodGet, origin+"/open", nil)
-				wantStatus(t, resp, 200)
+			client := g.ClientVia("https", gate, http2)
+			g.Origins(t, func(t *testing.T, origin string) {
+				resp, body := proxytest.Send(t, client, http.MethodGet, origin+"/open", nil)
+				proxytest.WantStatus(t, resp, 200)
 				if body != "hello from /open" {
 					t.Errorf("body: got %q", body)
 				}
-				resp, _ = send(t, client, http.MethodGet, origin+"/private/", nil)
-				wantStatus(t, resp, 403)
-				wantHeader(t, resp, headerDecision, "deny;reason=rule")
+				resp, _ = proxytest.Send(t, client, http.MethodGet, origin+"/private/", nil)
+				proxytest.WantStatus(t, resp, 403)
+				proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "deny;reason=rule")
 			})
 			client.CloseIdleConnections()
 		}
 	}
-	for _, line := range w.arrived() {
+	for _, line := range g.Arrived() {
 		if line != "GET /open" {
 			t.Errorf("reached the origin: %s", line)
 		}
 	}
-	if conn, err := tls.Dial("tcp", w.addr, &tls.Config{RootCAs: w.roots, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}); err == nil {
+	if conn, err := tls.Dial("tcp", g.Addr, &tls.Config{RootCAs: g.Roots, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}); err == nil {
 		conn.Close()
 		t.Error("TLS 1.1 was accepted")
 	}
 	// It offers only HTTP/1.1.
-	conn, err := tls.Dial("tcp", w.addr, &tls.Config{RootCAs: w.roots, NextProtos: []string{"h2", "http/1.1"}})
+	conn, err := tls.Dial("tcp", g.Addr, &tls.Config{RootCAs: g.Roots, NextProtos: []string{"h2", "http/1.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,43 +59,43 @@ func TestTLSToTheGate(t *testing.T) {
 	}
 	// It serves the own pages too.
 	io.WriteString(conn, "GET /ca.pem HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-	if answer := readAnswer(t, conn, "GET"); statusOf(answer) != "200" || !strings.Contains(answer, "BEGIN CERTIFICATE") {
+	if answer := proxytest.ReadAnswer(t, conn, "GET"); proxytest.StatusOf(answer) != "200" || !strings.Contains(answer, "BEGIN CERTIFICATE") {
 		t.Errorf("/ca.pem: %s", answer)
 	}
 }
 
 // A passthrough tunnel in TLS ends when its origin closes the connection.
 func TestTLSToTheGatePassthrough(t *testing.T) {
-	w := newWorld(t, options{gate: unseen})
-	conn, err := tls.Dial("tcp", w.addr, &tls.Config{RootCAs: w.roots})
+	g := proxytest.Start(t, proxytest.Options{Proxy: proxytest.PassThrough})
+	conn, err := tls.Dial("tcp", g.Addr, &tls.Config{RootCAs: g.Roots})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(patience))
-	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n", host(w.https))
-	if resp, err := readHead(conn); err != nil || resp.StatusCode != 200 {
+	conn.SetDeadline(time.Now().Add(proxytest.Patience))
+	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n", proxytest.Host(g.HTTPS))
+	if resp, err := proxytest.ReadHead(conn); err != nil || resp.StatusCode != 200 {
 		t.Fatal(resp, err)
 	}
-	inside := tls.Client(conn, &tls.Config{RootCAs: w.originRoots, ServerName: "127.0.0.1"})
+	inside := tls.Client(conn, &tls.Config{RootCAs: g.OriginRoots, ServerName: "127.0.0.1"})
 	request := "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 	io.WriteString(inside, request)
-	if answer := readAnswer(t, inside, request); statusOf(answer) != "200" {
+	if answer := proxytest.ReadAnswer(t, inside, request); proxytest.StatusOf(answer) != "200" {
 		t.Errorf("got %s", answer)
 	}
-	wantClosed(t, conn)
+	proxytest.WantClosed(t, conn)
 	conn.Close()
-	w.next(t)
+	g.Next(t)
 }
 
 const keptAlive = "GET / HTTP/1.1\r\nHost: x\r\n\r\n" // of the gate itself
 
 // connectOnce opens a connection, and reports whether it was within the limits.
-func connectOnce(t *testing.T, w *world) (net.Conn, bool) {
+func connectOnce(t *testing.T, g *proxytest.Gate) (net.Conn, bool) {
 	t.Helper()
-	conn := w.dial()
+	conn := g.Dial()
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(proxytest.Patience))
 	io.WriteString(conn, keptAlive)
 	r := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(r, nil)
@@ -117,31 +121,31 @@ func connectOnce(t *testing.T, w *world) (net.Conn, bool) {
 
 // Connections of all kinds count against the limits until they close.
 func TestMaxConnections(t *testing.T) {
-	for scope, limits := range map[string]func(*Settings){
-		"in all":     func(s *Settings) { s.MaxConnections = 3 },
-		"per client": func(s *Settings) { s.MaxConnectionsPerClient = 3 },
+	for scope, limits := range map[string]func(*proxy.Settings){
+		"in all":     func(s *proxy.Settings) { s.MaxConnections = 3 },
+		"per client": func(s *proxy.Settings) { s.MaxConnectionsPerClient = 3 },
 	} {
-		for kind, open := range map[string]func(t *testing.T, w *world) net.Conn{
-			"idle":   func(t *testing.T, w *world) net.Conn { c, _ := connectOnce(t, w); return c },
-			"tunnel": func(t *testing.T, w *world) net.Conn { return w.tunnel(host(w.https)) },
-			"tunnel in use": func(t *testing.T, w *world) net.Conn {
-				return tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
+		for kind, open := range map[string]func(t *testing.T, g *proxytest.Gate) net.Conn{
+			"idle":   func(t *testing.T, g *proxytest.Gate) net.Conn { c, _ := connectOnce(t, g); return c },
+			"tunnel": func(t *testing.T, g *proxytest.Gate) net.Conn { return g.Tunnel(proxytest.Host(g.HTTPS)) },
+			"tunnel in use": func(t *testing.T, g *proxytest.Gate) net.Conn {
+				return tls.Client(g.Tunnel(proxytest.Host(g.HTTPS)), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1"})
 			},
-			"unseen tunnel": func(t *testing.T, w *world) net.Conn {
-				return w.tunnel(strings.Replace(host(w.https), "127.0.0.1", "loop.example.com", 1))
+			"unseen tunnel": func(t *testing.T, g *proxytest.Gate) net.Conn {
+				return g.Tunnel(strings.Replace(proxytest.Host(g.HTTPS), "127.0.0.1", "loop.example.com", 1))
 			},
-			"in TLS": func(t *testing.T, w *world) net.Conn {
-				return tls.Client(w.dial(), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
+			"in TLS": func(t *testing.T, g *proxytest.Gate) net.Conn {
+				return tls.Client(g.Dial(), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1"})
 			},
 		} {
 			t.Run(scope+", "+kind, func(t *testing.T) {
-				w := newWorld(t, options{gate: func(o *Options) {
+				g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) {
 					limits(&o.Settings)
 					o.Settings.Passthrough = func(host string) bool { return host == "loop.example.com" }
-				}, engine: allowHost(t, "loop.example.com")})
+				}, Engine: proxytest.AllowHost(t, "loop.example.com")})
 				var held []net.Conn
 				for range 3 {
-					c := open(t, w)
+					c := open(t, g)
 					if s, ok := c.(*tls.Conn); ok {
 						if err := s.Handshake(); err != nil {
 							t.Error(err)
@@ -149,20 +153,20 @@ func TestMaxConnections(t *testing.T) {
 					}
 					held = append(held, c)
 				}
-				if _, in := connectOnce(t, w); in {
+				if _, in := connectOnce(t, g); in {
 					t.Error("a fourth connection was accepted")
 				}
 				// In TLS it is only closed: a response in clear would look like broken TLS.
-				if err := tls.Client(w.dial(), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"}).Handshake(); err == nil || strings.Contains(err.Error(), "does not look like a TLS") {
+				if err := tls.Client(g.Dial(), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1"}).Handshake(); err == nil || strings.Contains(err.Error(), "does not look like a TLS") {
 					t.Errorf("the handshake of a fourth ended with %v", err)
 				}
 				for _, c := range held {
 					c.Close()
 				}
 				for range 3 { // all of them at once
-					eventually(t, "a connection is accepted", func() bool { _, in := connectOnce(t, w); return in })
+					proxytest.Eventually(t, "a connection is accepted", func() bool { _, in := connectOnce(t, g); return in })
 				}
-				if _, in := connectOnce(t, w); in {
+				if _, in := connectOnce(t, g); in {
 					t.Error("a fourth connection was accepted afterwards")
 				}
 			})
@@ -171,38 +175,38 @@ func TestMaxConnections(t *testing.T) {
 }
 
 func TestHeaderLimit(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Limits.MaxHeaderBytes = 8 << 10 }})
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Limits.MaxHeaderBytes = 8 << 10 }})
 	long := "X-Long: " + strings.Repeat("x", 20<<10)
 	for _, request := range []string{
-		"GET " + w.http + "/ HTTP/1.1\r\nHost: x\r\n" + long + "\r\n\r\n",
-		"GET " + w.http + "/" + strings.Repeat("x", 20<<10) + " HTTP/1.1\r\nHost: x\r\n\r\n",
-		"GET " + w.http + "/ HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("A: b\r\n", 4000) + "\r\n",
-		"CONNECT " + host(w.https) + " HTTP/1.1\r\nHost: x\r\n" + long + "\r\n\r\n",
+		"GET " + g.HTTP + "/ HTTP/1.1\r\nHost: x\r\n" + long + "\r\n\r\n",
+		"GET " + g.HTTP + "/" + strings.Repeat("x", 20<<10) + " HTTP/1.1\r\nHost: x\r\n\r\n",
+		"GET " + g.HTTP + "/ HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("A: b\r\n", 4000) + "\r\n",
+		"CONNECT " + proxytest.Host(g.HTTPS) + " HTTP/1.1\r\nHost: x\r\n" + long + "\r\n\r\n",
 	} {
-		if answer := w.raw(request); statusOf(answer) != "431" {
+		if answer := g.Raw(request); proxytest.StatusOf(answer) != "431" {
 			t.Errorf("%.60q: got %.100q, want a 431", request, answer)
 		}
 	}
-	if answer := w.secure(host(w.https), "127.0.0.1", "GET / HTTP/1.1\r\nHost: "+host(w.https)+"\r\n"+long+"\r\n\r\n"); statusOf(answer) != "431" {
+	if answer := g.Secure(proxytest.Host(g.HTTPS), "127.0.0.1", "GET / HTTP/1.1\r\nHost: "+proxytest.Host(g.HTTPS)+"\r\n"+long+"\r\n\r\n"); proxytest.StatusOf(answer) != "431" {
 		t.Errorf("inside: got %.100q, want a 431", answer)
 	}
 	// In HTTP/2 the gate announces its limit, and clients respect it.
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.https+"/", nil)
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, g.HTTPS+"/", nil)
 	req.Header.Set("X-Long", long)
-	if resp, err := w.client().Do(req); err == nil {
+	if resp, err := g.Client().Do(req); err == nil {
 		resp.Body.Close()
-		wantStatus(t, resp, 431)
+		proxytest.WantStatus(t, resp, 431)
 	}
-	wantArrived(t, w)
-	w.ways(t, func(t *testing.T, v way) {
-		resp, _ := v.get(t, "/", "X-Long", strings.Repeat("x", 6<<10))
-		wantStatus(t, resp, 200)
+	proxytest.WantArrived(t, g)
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		resp, _ := v.Get(t, "/", "X-Long", strings.Repeat("x", 6<<10))
+		proxytest.WantStatus(t, resp, 200)
 	})
 }
 
 // A client that sends nothing, or very slowly, is disconnected in time.
 func TestSlowHeadOfRequest(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Limits.HeaderTimeout = 200 * time.Millisecond }})
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Limits.HeaderTimeout = 200 * time.Millisecond }})
 	for name, said := range map[string]string{
 		"nothing":         "",
 		"half a head":     "GET http://127.0.0.1/ HTTP/1.1\r\nHost: x\r\n",
@@ -210,14 +214,14 @@ func TestSlowHeadOfRequest(t *testing.T) {
 		"half of a hello": "\x16\x03\x01\x02\x00\x01\x00",
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn := w.dial()
+			conn := g.Dial()
 			defer conn.Close()
 			io.WriteString(conn, said)
-			wantClosed(t, conn)
+			proxytest.WantClosed(t, conn)
 		})
 	}
 	t.Run("a trickle", func(t *testing.T) {
-		conn := w.dial()
+		conn := g.Dial()
 		defer conn.Close()
 		io.WriteString(conn, "GET http://127.0.0.1/ HTTP/1.1\r\n")
 		go func() {
@@ -229,31 +233,26 @@ func TestSlowHeadOfRequest(t *testing.T) {
 				}
 			}
 		}()
-		conn.SetReadDeadline(time.Now().Add(patience))
-		if rest, err := io.ReadAll(conn); statusOf(string(rest)) == "200" || isTimeout(err) {
+		conn.SetReadDeadline(time.Now().Add(proxytest.Patience))
+		if rest, err := io.ReadAll(conn); proxytest.StatusOf(string(rest)) == "200" || proxytest.IsTimeout(err) {
 			t.Errorf("not closed: %q, %v", rest, err)
 		}
 	})
 }
 
-func isTimeout(err error) bool {
-	n, ok := err.(net.Error)
-	return ok && n.Timeout()
-}
-
 // An idle connection is closed in the end.
 func TestIdleTimeout(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Limits.IdleTimeout = 100 * time.Millisecond }})
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Limits.IdleTimeout = 100 * time.Millisecond }})
 	secure := func(protocols ...string) net.Conn {
-		return tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1", NextProtos: protocols})
+		return tls.Client(g.Tunnel(proxytest.Host(g.HTTPS)), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1", NextProtos: protocols})
 	}
-	for name, conn := range map[string]net.Conn{"clear": w.dial(), "tunnel": secure("http/1.1")} {
+	for name, conn := range map[string]net.Conn{"clear": g.Dial(), "tunnel": secure("http/1.1")} {
 		t.Run(name, func(t *testing.T) {
 			defer conn.Close()
-			conn.SetDeadline(time.Now().Add(patience))
-			target := host(w.https)
+			conn.SetDeadline(time.Now().Add(proxytest.Patience))
+			target := proxytest.Host(g.HTTPS)
 			if name == "clear" {
-				target = w.http
+				target = g.HTTP
 				fmt.Fprintf(conn, "GET %s/ HTTP/1.1\r\nHost: x\r\n\r\n", target)
 			} else {
 				fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", target)
@@ -263,7 +262,7 @@ func TestIdleTimeout(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantStatus(t, resp, 200)
+			proxytest.WantStatus(t, resp, 200)
 			io.Copy(io.Discard, resp.Body)
 			if _, err := r.ReadByte(); err != io.EOF {
 				t.Errorf("got %v, want the end", err)
@@ -271,21 +270,21 @@ func TestIdleTimeout(t *testing.T) {
 		})
 	}
 	t.Run("HTTP/2", func(t *testing.T) {
-		cc := w.http2(t, host(w.https), "127.0.0.1")
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.https+"/", nil)
+		cc := g.HTTP2(t, proxytest.Host(g.HTTPS), "127.0.0.1")
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, g.HTTPS+"/", nil)
 		resp, err := cc.RoundTrip(req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		eventually(t, "the connection is closed", func() bool { return cc.Err() != nil })
+		proxytest.Eventually(t, "the connection is closed", func() bool { return cc.Err() != nil })
 	})
 }
 
 // tunnelTo opens a tunnel with this User-Agent.
-func tunnelTo(t *testing.T, w *world, host, agent string) net.Conn {
+func tunnelTo(t *testing.T, g *proxytest.Gate, host, agent string) net.Conn {
 	t.Helper()
-	conn := w.dial()
+	conn := g.Dial()
 	t.Cleanup(func() { conn.Close() })
 	fmt.Fprintf(conn, "CONNECT %s:443 HTTP/1.1\r\nHost: %[1]s:443\r\nUser-Agent: %s\r\n\r\n", host, agent)
 	// The gate sends nothing more before the client does, so the buffer holds nothing.
@@ -298,18 +297,18 @@ func tunnelTo(t *testing.T, w *world, host, agent string) net.Conn {
 // The log says how the kind of client that rejects a certificate is configured.
 func TestRejectedCertificateIsLogged(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		var book lockedBuffer
+		var book gatetest.Output
 		warnings := func() int { return strings.Count(book.String(), "a client does not trust the CA") }
-		w := newWorld(t, options{gate: func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&book, nil)) }})
+		g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Log = slog.New(slog.NewTextHandler(&book, nil)) }})
 		for range 5 {
-			conn := tls.Client(tunnelTo(t, w, "shop.example", "curl/8.0 evil=\"x\""),
+			conn := tls.Client(tunnelTo(t, g, "shop.example", "curl/8.0 evil=\"x\""),
 				&tls.Config{ServerName: "shop.example", RootCAs: x509.NewCertPool(), MaxVersion: version})
 			if err := conn.Handshake(); err == nil {
 				t.Fatal("the handshake succeeds")
 			}
 		}
-		eventually(t, "the log names the client", func() bool { return warnings() > 0 })
-		for _, want := range []string{"kind=curl", "target=shop.example:443", "client=127.0.0.1", "curl --cacert ca.pem", "ca.pem=http://" + w.addr + "/ca.pem"} {
+		proxytest.Eventually(t, "the log names the client", func() bool { return warnings() > 0 })
+		for _, want := range []string{"kind=curl", "target=shop.example:443", "client=127.0.0.1", "curl --cacert ca.pem", "ca.pem=http://" + g.Addr + "/ca.pem"} {
 			if !strings.Contains(book.String(), want) {
 				t.Errorf("no %q in %s", want, book.String())
 			}
@@ -318,12 +317,12 @@ func TestRejectedCertificateIsLogged(t *testing.T) {
 			t.Errorf("the User-Agent is logged: %s", book.String())
 		}
 		// On the gate's own port no CONNECT shows the kind of client.
-		conn, err := tls.Dial("tcp", w.addr, &tls.Config{RootCAs: x509.NewCertPool(), MaxVersion: version})
+		conn, err := tls.Dial("tcp", g.Addr, &tls.Config{RootCAs: x509.NewCertPool(), MaxVersion: version})
 		if err == nil {
 			conn.Close()
 			t.Fatal("the handshake succeeds")
 		}
-		eventually(t, "the log names the client of the gate's own port", func() bool { return warnings() > 1 })
+		proxytest.Eventually(t, "the log names the client of the gate's own port", func() bool { return warnings() > 1 })
 		if !strings.Contains(book.String(), "wget2 --ca-certificate=ca.pem") {
 			t.Errorf("got %s", book.String())
 		}

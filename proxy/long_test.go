@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bytes"
@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"runtime"
 	"testing"
+
+	"robotsgate/internal/gatetest"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 const (
@@ -16,8 +19,8 @@ const (
 
 // longDown and longUp are how much of a response, and of an upload, is looked at. The race detector makes it slow.
 var (
-	longDown = map[bool]int{false: 500 << 20, true: 25 << 20}[raceDetector]
-	longUp   = map[bool]int{false: 50 << 20, true: 25 << 20}[raceDetector]
+	longDown = map[bool]int{false: 500 << 20, true: 25 << 20}[gatetest.RaceDetector]
+	longUp   = map[bool]int{false: 50 << 20, true: 25 << 20}[gatetest.RaceDetector]
 )
 
 // A long response passes byte for byte, and is not gathered on the way.
@@ -25,7 +28,7 @@ func TestLongResponse(t *testing.T) {
 	block := bytes.Repeat([]byte("<p>0123456789abc"), longBlock/16)
 	var size int
 	var known bool
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Type", "text/html")
 		if known {
 			rw.Header().Set("Content-Length", fmt.Sprint(size))
@@ -36,9 +39,9 @@ func TestLongResponse(t *testing.T) {
 			}
 		}
 	}})
-	w.ways(t, func(t *testing.T, v way) {
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
 		size, known = longDown, !known
-		resp, err := v.client.Get(v.origin + "/")
+		resp, err := v.Client.Get(v.Origin + "/")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +60,7 @@ func TestLongResponse(t *testing.T) {
 		if n, err := resp.Body.Read(part); n > 0 || err != io.EOF {
 			t.Errorf("after the last block: %d, %v", n, err)
 		}
-		if x := w.next(t); x.Bytes != int64(size) {
+		if x := g.Next(t); x.Bytes != int64(size) {
 			t.Errorf("the record says %d bytes", x.Bytes)
 		}
 	})
@@ -67,7 +70,7 @@ func TestLongResponse(t *testing.T) {
 func TestLongUpload(t *testing.T) {
 	size := longUp
 	block := bytes.Repeat([]byte("0123456789abcdef"), longBlock/16)
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
 		part, blocks := make([]byte, len(block)), 0
 		for {
 			n, err := io.ReadFull(r.Body, part)
@@ -83,17 +86,17 @@ func TestLongUpload(t *testing.T) {
 		fmt.Fprint(rw, blocks*len(block))
 	}})
 	known := true
-	w.ways(t, func(t *testing.T, v way) {
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
 		known = !known
 		body := &blocks{block: block, left: size / len(block), flat: keepFlat(t)}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.origin+"/", io.NopCloser(body))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.Origin+"/", io.NopCloser(body))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if known {
 			req.ContentLength = int64(size)
 		}
-		resp, err := v.client.Do(req)
+		resp, err := v.Client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

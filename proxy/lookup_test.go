@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"fmt"
@@ -8,17 +8,19 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // TestDeniedHostIsNotResolved: a client must not be able to send data in the names of hosts that an
 // override denies. In report mode the request is sent, so its name is resolved.
 func TestDeniedHostIsNotResolved(t *testing.T) {
 	hosts := func(pattern string) []glob.Glob {
-		g, err := glob.Host(pattern)
+		parsed, err := glob.Host(pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []glob.Glob{g}
+		return []glob.Glob{parsed}
 	}
 	allowlist := func(mode policy.Mode) func(*policy.Config) {
 		return func(c *policy.Config) {
@@ -29,45 +31,45 @@ func TestDeniedHostIsNotResolved(t *testing.T) {
 			}
 		}
 	}
-	get := func(scheme, path string) func(*world, string) *http.Response {
-		return func(w *world, name string) *http.Response {
-			resp, _ := w.get(scheme + "://" + name + path)
+	get := func(scheme, path string) func(*proxytest.Gate, string) *http.Response {
+		return func(g *proxytest.Gate, name string) *http.Response {
+			resp, _ := g.Get(scheme + "://" + name + path)
 			return resp
 		}
 	}
-	tunnel := func(w *world, name string) *http.Response {
-		_, resp := w.connectTo(w.t, name+":443", "User-Agent: ExampleBot/1.0", "")
+	tunnel := func(g *proxytest.Gate, name string) *http.Response {
+		_, resp := g.ConnectTo(g.T, name+":443", "User-Agent: ExampleBot/1.0", "")
 		return resp
 	}
-	clearInTunnel := func(w *world, name string) *http.Response {
-		conn, resp := w.connectTo(w.t, name+":80")
-		wantStatus(w.t, resp, 200)
+	clearInTunnel := func(g *proxytest.Gate, name string) *http.Response {
+		conn, resp := g.ConnectTo(g.T, name+":80")
+		proxytest.WantStatus(g.T, resp, 200)
 		fmt.Fprintf(conn, "GET /x HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot/1.0\r\n\r\n", name)
-		resp, err := readHead(conn)
+		resp, err := proxytest.ReadHead(conn)
 		if err != nil {
-			w.t.Fatal(err)
+			g.T.Fatal(err)
 		}
 		return resp
 	}
-	httpsInClear := func(w *world, name string) *http.Response {
-		conn := w.dial()
-		w.t.Cleanup(func() { conn.Close() })
+	httpsInClear := func(g *proxytest.Gate, name string) *http.Response {
+		conn := g.Dial()
+		g.T.Cleanup(func() { conn.Close() })
 		fmt.Fprintf(conn, "GET https://%s/x HTTP/1.1\r\nHost: %[1]s\r\nUser-Agent: ExampleBot/1.0\r\n\r\n", name)
-		resp, err := readHead(conn)
+		resp, err := proxytest.ReadHead(conn)
 		if err != nil {
-			w.t.Fatal(err)
+			g.T.Fatal(err)
 		}
 		return resp
 	}
-	post := func(w *world, name string) *http.Response {
-		resp, _ := w.do(http.MethodPost, "http://"+name+"/docs/x", strings.NewReader("data"))
+	post := func(g *proxytest.Gate, name string) *http.Response {
+		resp, _ := g.Do(http.MethodPost, "http://"+name+"/docs/x", strings.NewReader("data"))
 		return resp
 	}
 	n := 0
 	for _, c := range []struct {
 		name   string
 		below  string // the domain; listed: some requests to its hosts are permitted
-		send   func(*world, string) *http.Response
+		send   func(*proxytest.Gate, string) *http.Response
 		unseen bool
 	}{
 		{"in clear", "denied", get("http", "/x"), false},
@@ -83,31 +85,31 @@ func TestDeniedHostIsNotResolved(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, parent := range []bool{false, true} {
 				for _, mode := range []policy.Mode{policy.Enforce, policy.Report} {
-					o := options{engine: allowlist(mode)}
+					o := proxytest.Options{Engine: allowlist(mode)}
 					if c.unseen {
-						o.gate = unseen
+						o.Proxy = proxytest.PassThrough
 					}
 					if parent {
-						o.parent = startParent(t, "http")
+						o.Parent = proxytest.StartParent(t, "http")
 					}
 					n++
 					name := fmt.Sprintf("secret-%d.%s.example.com", n, c.below)
-					resp := c.send(newWorld(t, o), name)
-					_, resolved := lookups.Load(name + ".")
+					resp := c.send(proxytest.Start(t, o), name)
+					_, resolved := proxytest.Lookups.Load(name + ".")
 					if reported := mode == policy.Report; resolved != reported {
 						t.Errorf("parent %v, mode %s: resolved %v", parent, mode, resolved)
 					} else if !reported {
-						wantStatus(t, resp, 403)
-						wantHeader(t, resp, headerDecision, `deny;reason=override;token="ExampleBot";note="not in the list"`)
+						proxytest.WantStatus(t, resp, 403)
+						proxytest.WantHeader(t, resp, "Robots-Gate-Decision", `deny;reason=override;token="ExampleBot";note="not in the list"`)
 					}
 				}
 			}
 		})
 	}
 	// The first request that is permitted resolves the name.
-	w := newWorld(t, options{engine: allowlist(policy.Enforce)})
-	get("https", "/docs/x")(w, "first.listed.example.com")
-	if _, resolved := lookups.Load("first.listed.example.com."); !resolved {
+	g := proxytest.Start(t, proxytest.Options{Engine: allowlist(policy.Enforce)})
+	get("https", "/docs/x")(g, "first.listed.example.com")
+	if _, resolved := proxytest.Lookups.Load("first.listed.example.com."); !resolved {
 		t.Error("a permitted host has not been resolved")
 	}
 }
@@ -130,12 +132,12 @@ func TestMethodClaims(t *testing.T) {
 		{"the same method", "X-HTTP-Method-Override", "POST", listed("POST"), 200},
 		{"no methods", "X-HTTP-Method-Override", "DELETE", listed(), 200},
 	} {
-		w := newWorld(t, options{engine: c.engine})
-		resp, _ := w.do(http.MethodPost, w.http+"/x", strings.NewReader("data"), c.header, c.value)
+		g := proxytest.Start(t, proxytest.Options{Engine: c.engine})
+		resp, _ := g.Do(http.MethodPost, g.HTTP+"/x", strings.NewReader("data"), c.header, c.value)
 		if resp.StatusCode != c.status {
 			t.Errorf("%s: status %d, want %d", c.name, resp.StatusCode, c.status)
 		}
-		if x := w.next(t); c.status == 400 && (x.Refused != IsMalformed || x.Decision != nil) {
+		if x := g.Next(t); c.status == 400 && (x.Refused != proxy.IsMalformed || x.Decision != nil) {
 			t.Errorf("%s: the record is %+v", c.name, x)
 		}
 	}

@@ -1,7 +1,8 @@
-package proxy
+package proxy_test
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,7 +12,9 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"robotsgate/proxy"
 	"robotsgate/proxy/internal/memory"
+	"robotsgate/proxy/internal/proxytest"
 	"robotsgate/proxy/internal/response"
 )
 
@@ -35,10 +38,10 @@ func exhaust(b *memory.Budget) (release func()) {
 }
 
 // stalled sends requests on the streams of an HTTP/2 connection, takes nothing of any body, and counts heads.
-func (w *world) stalled(t *testing.T, path string, streams int, heads *atomic.Int64) {
-	conn, f := w.frames(t, path, 0)
+func stalled(t *testing.T, g *proxytest.Gate, path string, streams int, heads *atomic.Int64) net.Conn {
+	conn, f := g.Frames(t, path, 0)
 	for i := 1; i < streams; i++ {
-		writeHead(f, uint32(1+2*i), true, ":method", "GET", ":scheme", "https", ":authority", host(w.https), ":path", path, "user-agent", "ExampleBot")
+		proxytest.WriteHead(f, uint32(1+2*i), true, ":method", "GET", ":scheme", "https", ":authority", proxytest.Host(g.HTTPS), ":path", path, "user-agent", "ExampleBot")
 	}
 	go func() {
 		for {
@@ -52,15 +55,16 @@ func (w *world) stalled(t *testing.T, path string, streams int, heads *atomic.In
 			}
 		}
 	}()
+	return conn
 }
 
 // Clients that ask for large bodies over HTTP/2 and take nothing of them do not make the gate hold them, and other
 // clients, even of the same address, are served.
 func TestStalledStreams(t *testing.T) {
 	var sent, requests atomic.Int64
-	w := newWorld(t, options{
-		gate: func(o *Options) { o.Done = func(*Record) {} },
-		handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{
+		Proxy: func(o *proxy.Options) { o.Done = func(*proxy.Record) {} },
+		Handler: func(rw http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/large" {
 				io.WriteString(rw, "small")
 				return
@@ -78,14 +82,14 @@ func TestStalledStreams(t *testing.T) {
 	})
 	const conns, streams = 8, 100
 	for range conns {
-		w.stalled(t, "/large", streams, nil)
+		stalled(t, g, "/large", streams, nil)
 	}
-	eventually(t, "requests reach the origin", func() bool { return requests.Load() > conns*streams/2 })
+	proxytest.Eventually(t, "requests reach the origin", func() bool { return requests.Load() > conns*streams/2 })
 	for before := int64(-1); before != sent.Load(); { // until nothing more is sent for a while
 		before = sent.Load()
 		for range 20 {
-			w.ways(t, func(t *testing.T, v way) {
-				if resp, body := v.get(t, "/"); resp.StatusCode != http.StatusOK || body != "small" {
+			g.Ways(t, func(t *testing.T, v proxytest.Way) {
+				if resp, body := v.Get(t, "/"); resp.StatusCode != http.StatusOK || body != "small" {
 					t.Errorf("another client gets %s, %q", resp.Status, body)
 				}
 			})
@@ -96,7 +100,7 @@ func TestStalledStreams(t *testing.T) {
 	if n := sent.Load(); n > most {
 		t.Errorf("%d MiB are on their way to clients that take nothing, want at most %d", n>>20, most>>20)
 	}
-	if n := w.gate.memory.Used(); n > memory.Limit/2 {
+	if n := g.Proxy.Memory().Used(); n > memory.Limit/2 {
 		t.Errorf("one client has %d MiB, want at most half of %d", n>>20, memory.Limit>>20)
 	}
 }
@@ -104,50 +108,53 @@ func TestStalledStreams(t *testing.T) {
 // A small response counts until its client has taken it, although the gate has nothing more to do with it; when the client has
 // left, everything is returned.
 func TestStalledSmallResponses(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Done = func(*Record) {} }})
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Done = func(*proxy.Record) {} }})
 	const streams = 50
 	var heads atomic.Int64
+	var clients []net.Conn
 	for range 2 {
-		w.stalled(t, "/private/refused", streams, &heads)
+		clients = append(clients, stalled(t, g, "/private/refused", streams, &heads))
 	}
-	eventually(t, "the heads come", func() bool { return heads.Load() == 2*streams })
-	used := w.gate.memory.Used
+	proxytest.Eventually(t, "the heads come", func() bool { return heads.Load() == 2*streams })
+	used := g.Proxy.Memory().Used
 	// Of a connection, those before the first that is flushed do not count, nor does that.
 	const want = 2 * (streams - 4) * (memory.StreamCost + memory.ProgressCost)
-	eventually(t, "the requests count", func() bool { return used() >= want })
-	if conns := w.gate.Connections().Open; conns != 2 {
+	proxytest.Eventually(t, "the requests count", func() bool { return used() >= want })
+	if conns := g.Proxy.Connections().Open; conns != 2 {
 		t.Errorf("%d connections are counted, want 2", conns)
 	}
-	w.gate.inner.Close()
-	eventually(t, "all memory is returned", func() bool { return used() == 0 })
+	for _, c := range clients {
+		c.Close()
+	}
+	proxytest.Eventually(t, "all memory is returned", func() bool { return used() == 0 })
 }
 
 // Long heads and uploads for which there is no memory are refused, ordinary ones are not.
 func TestRefusedWithoutMemory(t *testing.T) {
 	long := strings.Repeat("x", 2*memory.FreeHeader)
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {
 			rw.Header().Set("Long", long)
 		}
 		io.Copy(io.Discard, r.Body)
 	}})
-	w.ways(t, func(t *testing.T, v way) {
-		defer exhaust(&w.gate.memory)()
-		resp, _ := v.get(t, "/")
-		wantStatus(t, resp, http.StatusOK)
-		resp, _ = v.get(t, "/long")
-		wantStatus(t, resp, http.StatusServiceUnavailable)
-		wantHeader(t, resp, "Retry-After", "1")
-		if v.name != "https HTTP/2" {
-			resp, _ = v.get(t, "/", "Long", long)
-			wantStatus(t, resp, http.StatusServiceUnavailable)
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		defer exhaust(g.Proxy.Memory())()
+		resp, _ := v.Get(t, "/")
+		proxytest.WantStatus(t, resp, http.StatusOK)
+		resp, _ = v.Get(t, "/long")
+		proxytest.WantStatus(t, resp, http.StatusServiceUnavailable)
+		proxytest.WantHeader(t, resp, "Retry-After", "1")
+		if v.Name != "https HTTP/2" {
+			resp, _ = v.Get(t, "/", "Long", long)
+			proxytest.WantStatus(t, resp, http.StatusServiceUnavailable)
 		}
-		if v.name != "http" { // the connection to the origin may be one over HTTP/2
-			resp, _ = send(t, v.client, http.MethodPost, v.origin+"/", strings.NewReader(long[:16<<10]))
-			wantStatus(t, resp, http.StatusOK)
-			resp, _ = send(t, v.client, http.MethodPost, v.origin+"/", strings.NewReader(long))
-			wantStatus(t, resp, http.StatusServiceUnavailable)
-			wantHeader(t, resp, "Retry-After", "1")
+		if v.Name != "http" { // the connection to the origin may be one over HTTP/2
+			resp, _ = proxytest.Send(t, v.Client, http.MethodPost, v.Origin+"/", strings.NewReader(long[:16<<10]))
+			proxytest.WantStatus(t, resp, http.StatusOK)
+			resp, _ = proxytest.Send(t, v.Client, http.MethodPost, v.Origin+"/", strings.NewReader(long))
+			proxytest.WantStatus(t, resp, http.StatusServiceUnavailable)
+			proxytest.WantHeader(t, resp, "Retry-After", "1")
 		}
 	})
 }
@@ -161,24 +168,24 @@ func TestResetWithoutMemory(t *testing.T) {
 		idle time.Duration
 	}{
 		{"no memory", 0, time.Minute}, // more than the test waits for
-		{"no memory to send it on", 64 << 10, short},
+		{"no memory to send it on", 64 << 10, proxytest.Short},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			answer := make(chan bool)
-			w := newWorld(t, options{
-				gate:    func(o *Options) { o.Limits.IdleTimeout = c.idle },
-				handler: func(http.ResponseWriter, *http.Request) { <-answer },
+			g := proxytest.Start(t, proxytest.Options{
+				Proxy:   func(o *proxy.Options) { o.Limits.IdleTimeout = c.idle },
+				Handler: func(http.ResponseWriter, *http.Request) { <-answer },
 			})
 			defer close(answer)
-			other := memory.Client{Budget: &w.gate.memory}
+			other := memory.Client{Budget: g.Proxy.Memory()}
 			if !other.Take(memory.Limit-c.left, memory.ForStreams) {
 				t.Fatal("the memory is not taken")
 			}
-			conn, f := w.frames(t, "/first", 0)
-			eventually(t, "the first request reaches the origin", func() bool { return len(w.arrived()) == 1 })
+			conn, f := g.Frames(t, "/first", 0)
+			proxytest.Eventually(t, "the first request reaches the origin", func() bool { return len(g.Arrived()) == 1 })
 			begun := time.Now()
-			writeHead(f, 3, true, ":method", "GET", ":scheme", "https", ":authority", host(w.https), ":path", "/second", "user-agent", "ExampleBot")
-			conn.SetReadDeadline(begun.Add(patience))
+			proxytest.WriteHead(f, 3, true, ":method", "GET", ":scheme", "https", ":authority", proxytest.Host(g.HTTPS), ":path", "/second", "user-agent", "ExampleBot")
+			conn.SetReadDeadline(begun.Add(proxytest.Patience))
 			for {
 				frame, err := f.ReadFrame()
 				if err != nil {
@@ -191,7 +198,42 @@ func TestResetWithoutMemory(t *testing.T) {
 			if waited := time.Since(begun); c.left > 0 && waited < c.idle {
 				t.Errorf("it is reset after %v, want %v", waited, c.idle)
 			}
-			wantArrived(t, w, "GET /first")
+			proxytest.WantArrived(t, g, "GET /first")
 		})
 	}
+}
+
+// manyFields returns as many fields, each on a line.
+func manyFields(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString("x" + strconv.Itoa(i) + ":\r\n")
+	}
+	return b.String()
+}
+
+// A head of many short fields, which take far more memory than bytes, ends the response; so does a longer head than there
+// is memory for, before its end.
+func TestHeadOfManyFields(t *testing.T) {
+	heads := map[string]string{
+		"/many": manyFields(1000) + "\r\n", "/too-many": manyFields(4096), "/unfinished": manyFields(200),
+	}
+	g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(rw).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n"+heads[r.URL.Path])
+		io.Copy(io.Discard, conn) // until the gate closes it
+	}})
+	client := g.ClientVia("http", g.Addr, false)
+	resp, _ := proxytest.Send(t, client, http.MethodGet, g.HTTP+"/many", nil)
+	proxytest.WantStatus(t, resp, http.StatusOK)
+	resp, _ = proxytest.Send(t, client, http.MethodGet, g.HTTP+"/too-many", nil)
+	proxytest.WantStatus(t, resp, http.StatusBadGateway)
+	exhaust(g.Proxy.Memory())
+	resp, _ = proxytest.Send(t, client, http.MethodGet, g.HTTP+"/unfinished", nil)
+	proxytest.WantStatus(t, resp, http.StatusServiceUnavailable)
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -9,19 +9,20 @@ import (
 	"testing"
 
 	"robotsgate/internal/gatetest"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // TestUpstreamCloses: Close closes the connections to origins.
 func TestUpstreamCloses(t *testing.T) {
 	o := gatetest.StartAnswering(t)
-	w := newWorld(t, options{})
-	resp, body := w.get("http://" + o.Host + "/")
-	wantStatus(t, resp, http.StatusOK)
+	g := proxytest.Start(t, proxytest.Options{})
+	resp, body := g.Get("http://" + o.Host + "/")
+	proxytest.WantStatus(t, resp, http.StatusOK)
 	if body != "1.2" { // after robots.txt
 		t.Errorf("got %q", body)
 	}
-	w.transport.Close()
-	receive(t, o.Ended, "the connection's end")
+	g.Transport.Close()
+	proxytest.Receive(t, o.Ended, "the connection's end")
 }
 
 // TestNoStatus: for an invalid status of the origin the client gets 502.
@@ -34,10 +35,10 @@ func TestNoStatus(t *testing.T) {
 				}
 				return "HTTP/1.1 " + status + " X\r\nContent-Length: 0\r\n\r\n" + gatetest.Numbered(n, i)
 			}))
-			w := newWorld(t, options{})
-			resp, _ := w.get("http://" + o.Host + "/")
-			wantStatus(t, resp, http.StatusBadGateway)
-			if x := w.next(t); x.Error != errInvalidResponse.Error() {
+			g := proxytest.Start(t, proxytest.Options{})
+			resp, _ := g.Get("http://" + o.Host + "/")
+			proxytest.WantStatus(t, resp, http.StatusBadGateway)
+			if x := g.Next(t); x.Error != "the origin's answer has a status or a field that it must not have" {
 				t.Errorf("the record says %q", x.Error)
 			}
 		})
@@ -51,19 +52,19 @@ func TestClientLeavesTheGate(t *testing.T) {
 		"within the body": "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbody",
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, arrived, closed := unanswered(t, before)
-			w := newWorld(t, options{})
-			conn := w.dial()
+			o, arrived, closed := proxytest.StartUnanswered(t, before)
+			g := proxytest.Start(t, proxytest.Options{})
+			conn := g.Dial()
 			defer conn.Close()
 			fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n", o.Host, o.Host)
-			receive(t, arrived, "the request")
+			proxytest.Receive(t, arrived, "the request")
 			if before != "" {
 				if _, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil {
 					t.Fatal(err)
 				}
 			}
 			conn.Close()
-			receive(t, closed, "the end of the connection to the origin")
+			proxytest.Receive(t, closed, "the end of the connection to the origin")
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -16,7 +16,9 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
+	"robotsgate/proxy"
 	"robotsgate/proxy/internal/memory"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // A testPacer lets the test decide each request's turn.
@@ -54,48 +56,48 @@ func (p *testPacer) Observe(r pace.Request) (time.Duration, *pace.Turn, error) {
 // An allowed request waits for its turn before anything is sent.
 func TestPacer(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
-	w.ways(t, func(t *testing.T, v way) {
-		before := len(w.arrived())
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer }})
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		before := len(g.Arrived())
 		got := make(chan *http.Response, 1)
 		go func() {
-			resp, err := v.client.Get(v.origin + "/page")
+			resp, err := v.Client.Get(v.Origin + "/page")
 			if err != nil {
 				t.Error(err)
 			}
 			got <- resp
 		}()
-		if r := receive(t, pacer.waiting, "the request's wait"); r.Origin != v.origin || r.Crawler != "default" || r.CrawlDelay != 2500*time.Millisecond || r.Subresource {
+		if r := proxytest.Receive(t, pacer.waiting, "the request's wait"); r.Origin != v.Origin || r.Crawler != "default" || r.CrawlDelay != 2500*time.Millisecond || r.Subresource {
 			t.Errorf("waiting: %+v", r)
 		}
-		if n := len(w.arrived()); n != before {
+		if n := len(g.Arrived()); n != before {
 			t.Error("the request was sent before its turn")
 		}
 		pacer.turn <- nil
-		resp := receive(t, got, "the response")
+		resp := proxytest.Receive(t, got, "the response")
 		resp.Body.Close()
-		wantStatus(t, resp, 200)
-		w.next(t)
+		proxytest.WantStatus(t, resp, 200)
+		g.Next(t)
 	})
 }
 
 // A passthrough tunnel waits for its turn too.
 func TestPacerHoldsTunnel(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{robots: "# nothing\n", gate: func(o *Options) { unseen(o); o.Settings.Pacer = pacer }})
+	g := proxytest.Start(t, proxytest.Options{Robots: "# nothing\n", Proxy: func(o *proxy.Options) { proxytest.PassThrough(o); o.Settings.Pacer = pacer }})
 	got := make(chan *http.Response, 1)
 	go func() {
-		_, resp := w.connectTo(t, host(w.https), "User-Agent: ExampleBot/1.0", "")
+		_, resp := g.ConnectTo(t, proxytest.Host(g.HTTPS), "User-Agent: ExampleBot/1.0", "")
 		got <- resp
 	}()
-	receive(t, pacer.waiting, "the tunnel's wait")
+	proxytest.Receive(t, pacer.waiting, "the tunnel's wait")
 	select {
 	case resp := <-got:
 		t.Fatalf("answered %d before its turn", resp.StatusCode)
 	default:
 	}
 	pacer.turn <- nil
-	wantStatus(t, receive(t, got, "the answer to CONNECT"), 200)
+	proxytest.WantStatus(t, proxytest.Receive(t, got, "the answer to CONNECT"), 200)
 }
 
 const pacedRobots = "User-agent: *\nDisallow: /x/\nCrawl-delay: 2\n\nUser-agent: ExampleBot\nUser-agent: Other\nCrawl-delay: 1.5\n" +
@@ -126,7 +128,7 @@ func TestPaceRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pacer := newTestPacerWith(c.pace)
-			w := newWorld(t, options{robots: c.robots, gate: func(o *Options) { o.Settings.Pacer = pacer }})
+			g := proxytest.Start(t, proxytest.Options{Robots: c.robots, Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer }})
 			go func() {
 				got := <-pacer.waiting
 				if got.CrawlDelay != c.want.CrawlDelay || got.LongestDelay != c.want.LongestDelay || !got.Fetched {
@@ -134,8 +136,8 @@ func TestPaceRequests(t *testing.T) {
 				}
 				pacer.turn <- nil
 			}()
-			resp, _ := w.get(w.http + "/page")
-			wantStatus(t, resp, 200)
+			resp, _ := g.Get(g.HTTP + "/page")
+			proxytest.WantStatus(t, resp, 200)
 			if got := resp.Header.Get("Robots-Gate-Delay"); got != c.header {
 				t.Errorf("Robots-Gate-Delay: %q, want %q", got, c.header)
 			}
@@ -147,9 +149,9 @@ func TestPaceRequests(t *testing.T) {
 // User-Agent they send.
 func TestPaceClients(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{
-		gate: func(o *Options) { o.Settings.Pacer = pacer },
-		engine: func(c *policy.Config) {
+	g := proxytest.Start(t, proxytest.Options{
+		Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer },
+		Engine: func(c *policy.Config) {
 			c.Crawlers.Known = []*policy.Crawler{{Name: "news", UserAgents: []glob.Glob{glob.Text("News*")}}}
 		},
 	})
@@ -161,78 +163,69 @@ func TestPaceClients(t *testing.T) {
 			}
 			pacer.turn <- nil
 		}()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.http+"/page", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.HTTP+"/page", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.Header.Set("User-Agent", agent)
-		resp, err := w.client().Do(req)
+		resp, err := g.Client().Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		wantStatus(t, resp, 200)
-	}
-}
-
-// Seconds are written without the noise of binary fractions.
-func TestSeconds(t *testing.T) {
-	for d, want := range map[time.Duration]string{1985 * time.Millisecond: "1.985", 90 * time.Second: "90", 7349400 * time.Microsecond: "7.349", 0: "0"} {
-		if got := seconds(d); got != want {
-			t.Errorf("%v: got %s, want %s", d, got, want)
-		}
+		proxytest.WantStatus(t, resp, 200)
 	}
 }
 
 // An error refuses the request; TooLate says when to try again. The decision stays.
 func TestPacerRefuses(t *testing.T) {
 	pacer := newTestPacerWith(pace.Config{CrawlDelay: pace.Obey})
-	w := newWorld(t, options{robots: pacedRobots, gate: func(o *Options) { o.Settings.Pacer = pacer }})
+	g := proxytest.Start(t, proxytest.Options{Robots: pacedRobots, Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer }})
 	asked := pace.Distance{Interval: 1500 * time.Millisecond, By: pace.ByCrawlDelay}
 	for _, c := range []struct {
 		err     error
 		status  int
 		kind    string
-		refused Refusal
+		refused proxy.Refusal
 		header  string // its beginning
 		says    string
 	}{
-		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Distance: asked}, 429, "pace", ByPace, "1.5;src=crawl-delay;line=7;retry=9", "Line 7 of "},
-		{&pace.TooLate{After: 90 * time.Second, By: pace.ByPause, Distance: asked}, 429, "pace", ByPace, "90.0;src=back-off;retry=9", "429 or 503"},
-		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Full: true, Distance: asked}, 429, "pace", ByPace, "1.5;src=crawl-delay;line=7;retry=9", "As many requests wait"},
+		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Distance: asked}, 429, "pace", proxy.ByPace, "1.5;src=crawl-delay;line=7;retry=9", "Line 7 of "},
+		{&pace.TooLate{After: 90 * time.Second, By: pace.ByPause, Distance: asked}, 429, "pace", proxy.ByPace, "90.0;src=back-off;retry=9", "429 or 503"},
+		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Full: true, Distance: asked}, 429, "pace", proxy.ByPace, "1.5;src=crawl-delay;line=7;retry=9", "As many requests wait"},
 		{
 			&pace.TooLate{After: 90 * time.Second, By: "quota", Distance: asked, Limit: pace.Limit{By: "quota", Key: "a", Starts: 100, Window: time.Hour}},
 			429, "quota", "quota", "1.5;line=7", "at most 100 requests of this crawler to 127.0.0.1 in 1h (pace.quotas). Try again in 1m3",
 		},
-		{pace.ErrClosed, 503, "ending", ByPace, "1.5;line=7", "about to end"},
+		{pace.ErrClosed, 503, "ending", proxy.ByPace, "1.5;line=7", "about to end"},
 		{errors.New("out of order"), 502, "", "", "1.5;line=7", ""},
 	} {
 		go func() {
 			<-pacer.waiting
 			pacer.turn <- c.err
 		}()
-		resp, body := w.get(w.http + "/page")
-		wantStatus(t, resp, c.status)
-		wantHeader(t, resp, headerDecision, "allow;")
-		wantHeader(t, resp, "Robots-Gate-Delay", c.header)
+		resp, body := g.Get(g.HTTP + "/page")
+		proxytest.WantStatus(t, resp, c.status)
+		proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "allow;")
+		proxytest.WantHeader(t, resp, "Robots-Gate-Delay", c.header)
 		if !strings.Contains(body, c.says) || c.kind != "" && !strings.Contains(body, `"urn:robotsgate:`+c.kind+`"`) {
 			t.Errorf("%v: the body is %s", c.err, body)
 		}
 		if got := resp.Header.Get("Retry-After"); c.status == 429 && (got < "90" || got > "99") {
 			t.Errorf("%v: Retry-After is %q, want 90 to 99", c.err, got)
 		}
-		if x := w.next(t); x.Error != c.err.Error() || x.Refused != c.refused {
+		if x := g.Next(t); x.Error != c.err.Error() || x.Refused != c.refused {
 			t.Errorf("%v: the record has the error %q and is refused by %q", c.err, x.Error, x.Refused)
 		}
 	}
-	wantArrived(t, w)
+	proxytest.WantArrived(t, g)
 }
 
 // In report mode nothing is held or refused.
 func TestPaceReported(t *testing.T) {
 	pacer := newTestPacerWith(pace.Config{CrawlDelay: pace.Obey})
-	w := newWorld(t, options{robots: pacedRobots, gate: func(o *Options) { o.Settings.Pacer = pacer },
-		engine: func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report }})
+	g := proxytest.Start(t, proxytest.Options{Robots: pacedRobots, Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer },
+		Engine: func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report }})
 	for _, c := range []struct {
 		err    error
 		header string
@@ -244,12 +237,12 @@ func TestPaceReported(t *testing.T) {
 			<-pacer.waiting
 			pacer.turn <- c.err
 		}()
-		resp, _ := w.get(w.http + "/page")
-		wantStatus(t, resp, 200)
+		resp, _ := g.Get(g.HTTP + "/page")
+		proxytest.WantStatus(t, resp, 200)
 		if got := resp.Header.Get("Robots-Gate-Delay"); got != c.header {
 			t.Errorf("got %q, want %q", got, c.header)
 		}
-		if x := w.next(t); x.Paced.Waited() != 0 || x.Refused != "" {
+		if x := g.Next(t); x.Paced.Waited() != 0 || x.Refused != "" {
 			t.Errorf("record: %+v", x.Paced)
 		}
 	}
@@ -259,16 +252,16 @@ func TestPaceReported(t *testing.T) {
 func TestFreeSubresources(t *testing.T) {
 	pacer := pace.New(pace.Config{Subresources: pace.Free, MinDelay: time.Hour, MaxDelay: time.Hour}, nil)
 	defer pacer.Close()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
-	resp, _ := w.get(w.http + "/page")
-	wantStatus(t, resp, 200)
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer }})
+	resp, _ := g.Get(g.HTTP + "/page")
+	proxytest.WantStatus(t, resp, 200)
 	for kind, free := range map[string]bool{"": false, "document": false, "iframe": false, "frame": false, "empty": false, "image": true, "script": true, "style": true, "video": true} {
 		want, header := 429, "3600.0;src=min-delay;retry="
 		if free {
 			want, header = 200, "2.5;line=4" // as without a pace
 		}
-		resp, _ := w.get(w.http+"/page", "Sec-Fetch-Dest", kind)
-		wantStatus(t, resp, want)
+		resp, _ := g.Get(g.HTTP+"/page", "Sec-Fetch-Dest", kind)
+		proxytest.WantStatus(t, resp, want)
 		if got := resp.Header.Get("Robots-Gate-Delay"); !strings.HasPrefix(got, header) {
 			t.Errorf("%q: Robots-Gate-Delay: %q", kind, got)
 		}
@@ -278,21 +271,21 @@ func TestFreeSubresources(t *testing.T) {
 // An origin's 429 pauses the requests of its crawler, whatever becomes of the response.
 func TestBackOff(t *testing.T) {
 	pacer := pace.New(pace.Config{MaxWait: time.Second, BackOff: time.Minute}, nil)
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }, handler: func(rw http.ResponseWriter, _ *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer }, Handler: func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Retry-After", "40")
 		rw.WriteHeader(http.StatusTooManyRequests)
 	}})
-	resp, _ := w.get(w.http + "/page")
-	wantStatus(t, resp, 429)
+	resp, _ := g.Get(g.HTTP + "/page")
+	proxytest.WantStatus(t, resp, 429)
 	if got := resp.Header.Get("Proxy-Status"); strings.Contains(got, "robotsgate") {
 		t.Errorf("the origin's own answer is said to be the gate's: %s", got)
 	}
-	resp, _ = w.get(w.http + "/page")
-	wantStatus(t, resp, 429)
+	resp, _ = g.Get(g.HTTP + "/page")
+	proxytest.WantStatus(t, resp, 429)
 	if got := resp.Header.Get("Robots-Gate-Delay"); !strings.Contains(got, ";src=back-off;retry=") {
 		t.Errorf("Robots-Gate-Delay: %q", got)
 	}
-	if len(w.arrived()) != 1 {
+	if len(g.Arrived()) != 1 {
 		t.Error("the second request has reached the origin")
 	}
 }
@@ -300,26 +293,26 @@ func TestBackOff(t *testing.T) {
 // A client that disconnects gives its place up.
 func TestPacerClientLeaves(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
-	conn := w.dial()
-	conn.Write([]byte("GET " + w.http + "/page HTTP/1.1\r\nHost: x\r\n\r\n"))
-	receive(t, pacer.waiting, "the request's wait")
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer }})
+	conn := g.Dial()
+	conn.Write([]byte("GET " + g.HTTP + "/page HTTP/1.1\r\nHost: x\r\n\r\n"))
+	proxytest.Receive(t, pacer.waiting, "the request's wait")
 	conn.Close()
-	if x := w.next(t); x.Sent != 0 || x.Error == "" {
+	if x := g.Next(t); x.Sent != 0 || x.Error == "" {
 		t.Errorf("record: sent after %v, error %q", x.Sent, x.Error)
 	}
-	wantArrived(t, w)
+	proxytest.WantArrived(t, g)
 }
 
 // A client that waits for 100 Continue gets it after its turn, since the body is of no use before.
 func TestPacerExpect(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }, handler: func(_ http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer }, Handler: func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 	}})
-	conn := w.dial()
-	fmt.Fprintf(conn, "POST %s/page HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n", w.http)
-	receive(t, pacer.waiting, "the request's wait")
+	conn := g.Dial()
+	fmt.Fprintf(conn, "POST %s/page HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n", g.HTTP)
+	proxytest.Receive(t, pacer.waiting, "the request's wait")
 	conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 	if n, err := conn.Read(make([]byte, 1)); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("before its turn the client reads %d bytes, %v", n, err)
@@ -339,10 +332,10 @@ func TestPacerExpect(t *testing.T) {
 
 // What the gate answers itself does not wait.
 func TestPacerLeavesOwnAnswersAlone(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = newTestPacer() }})
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Pacer = newTestPacer() }})
 	for path, status := range map[string]int{"/robots.txt": 200, "/private/": 403} {
-		resp, _ := w.get(w.http + path)
-		wantStatus(t, resp, status)
+		resp, _ := g.Get(g.HTTP + path)
+		proxytest.WantStatus(t, resp, status)
 	}
 }
 
@@ -351,7 +344,7 @@ func TestPacerLeavesOwnAnswersAlone(t *testing.T) {
 func TestHangUp(t *testing.T) {
 	pacer := pace.New(pace.Config{MinDelay: time.Hour, MaxDelay: time.Hour, MaxWait: time.Hour, MaxQueue: 10}, nil)
 	defer pacer.Close()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer }})
 	waits := func(n int) (took time.Duration) {
 		t.Helper()
 		for begun := time.Now(); took < 10*time.Second; time.Sleep(100 * time.Microsecond) { // real time: it is measured
@@ -363,19 +356,19 @@ func TestHangUp(t *testing.T) {
 		t.Fatalf("not %d requests wait after %v", n, took)
 		return took
 	}
-	w.ways(t, func(t *testing.T, v way) {
-		pacer.Observe(pace.Request{Origin: v.origin}) // a request has just started
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		pacer.Observe(pace.Request{Origin: v.Origin}) // a request has just started
 		fastest := time.Hour
 		for range 10 {
 			ctx, hangUp := context.WithCancel(t.Context())
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.origin+"/page", nil)
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.Origin+"/page", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				if resp, err := v.client.Do(req); err == nil {
+				if resp, err := v.Client.Do(req); err == nil {
 					resp.Body.Close()
 					// The gate may answer between the end of TLS and that of the connection.
 					if resp.StatusCode == http.StatusOK {
@@ -398,25 +391,25 @@ func TestHangUp(t *testing.T) {
 // A client that is held gets answers to its HTTP/2 PINGs, and keeps its connection.
 func TestPingWhileHeld(t *testing.T) {
 	pacer := newTestPacer()
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.Pacer = pacer }})
-	client := w.clientVia("http", w.addr, true)
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer }})
+	client := g.ClientVia("http", g.Addr, true)
 	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{SendPingTimeout: 20 * time.Millisecond, PingTimeout: 5 * time.Second}
 	got := make(chan error, 1)
 	go func() {
-		resp, err := client.Get(w.https + "/page")
+		resp, err := client.Get(g.HTTPS + "/page")
 		if err == nil {
 			resp.Body.Close()
 		}
 		got <- err
 	}()
-	receive(t, pacer.waiting, "the request's wait")
+	proxytest.Receive(t, pacer.waiting, "the request's wait")
 	select {
 	case err := <-got:
 		t.Fatalf("the client has not waited: %v", err)
 	case <-time.After(500 * time.Millisecond): // some 25 PINGs
 	}
 	pacer.turn <- nil
-	if err := receive(t, got, "the response"); err != nil {
+	if err := proxytest.Receive(t, got, "the response"); err != nil {
 		t.Error(err)
 	}
 }
@@ -427,21 +420,21 @@ func TestPingWhileHeld(t *testing.T) {
 func TestHeldHTTP2(t *testing.T) {
 	pacer := pace.New(pace.Config{MinDelay: time.Hour, MaxDelay: time.Hour, MaxWait: 1e5 * time.Hour, MaxQueue: 10_000}, nil)
 	defer pacer.Close()
-	w := newWorld(t, options{gate: func(o *Options) {
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) {
 		o.Settings.Pacer = pacer
-		o.Done = func(*Record) {}
+		o.Done = func(*proxy.Record) {}
 	}})
-	pacer.Observe(pace.Request{Origin: w.https}) // a request has just started
+	pacer.Observe(pace.Request{Origin: g.HTTPS}) // a request has just started
 	const conns, streams = 13, 100
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	var all sync.WaitGroup
 	for range conns {
-		client := w.clientVia("http", w.addr, true)
+		client := g.ClientVia("http", g.Addr, true)
 		client.Transport.(*http.Transport).MaxConnsPerHost = 1
 		for range streams {
 			all.Go(func() {
-				req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.https+"/page", nil)
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.HTTPS+"/page", nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -455,22 +448,22 @@ func TestHeldHTTP2(t *testing.T) {
 	}
 	const cost = memory.StreamCost + memory.ProgressCost
 	const share = memory.Limit / (int(memory.ForProgress) + 1) / cost // of one client
-	within(t, time.Minute, "requests wait", func() bool { return pacer.Waiting() >= share*9/10 })
+	proxytest.Within(t, time.Minute, "requests wait", func() bool { return pacer.Waiting() >= share*9/10 })
 	time.Sleep(300 * time.Millisecond) // real time: no further ones may come
-	n, used := pacer.Waiting(), w.gate.memory.Used()
+	n, used := pacer.Waiting(), g.Proxy.Memory().Used()
 	t.Logf("%d requests wait, and take %d MiB of the memory for requests in progress", n, used>>20)
 	if n > share+conns || used > memory.Limit/2 {
 		t.Errorf("%d requests wait, want at most %d; %d MiB are taken", n, share+conns, used>>20)
 	}
-	resp, _ := w.get(w.https + "/private/")
-	wantStatus(t, resp, http.StatusForbidden)
+	resp, _ := g.Get(g.HTTPS + "/private/")
+	proxytest.WantStatus(t, resp, http.StatusForbidden)
 	leave()
 	all.Wait()
-	eventually(t, "all memory is returned", func() bool { return pacer.Waiting() == 0 && w.gate.memory.Used() == 0 })
+	proxytest.Eventually(t, "all memory is returned", func() bool { return pacer.Waiting() == 0 && g.Proxy.Memory().Used() == 0 })
 }
 
 // A panickingUpstream is one with a mistake: it panics at a path.
-type panickingUpstream struct{ Upstream }
+type panickingUpstream struct{ proxy.Upstream }
 
 func (u panickingUpstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Path == "/panic" {
@@ -482,10 +475,10 @@ func (u panickingUpstream) RoundTrip(r *http.Request) (*http.Response, error) {
 // A request that panics gives its turn back: the one that ends a pause does not leave the others waiting.
 func TestPanicGivesTurnBack(t *testing.T) {
 	pacer := pace.New(pace.Config{MaxWait: 10 * time.Second, MaxQueue: 10, BackOff: time.Minute}, nil)
-	w := newWorld(t, options{
-		gate:     func(o *Options) { o.Settings.Pacer = pacer },
-		upstream: func(u Upstream) Upstream { return panickingUpstream{u} },
-		handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{
+		Proxy:    func(o *proxy.Options) { o.Settings.Pacer = pacer },
+		Upstream: func(u proxy.Upstream) proxy.Upstream { return panickingUpstream{u} },
+		Handler: func(rw http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/busy" {
 				rw.Header().Set("Retry-After", "1")
 				rw.WriteHeader(http.StatusTooManyRequests)
@@ -496,9 +489,9 @@ func TestPanicGivesTurnBack(t *testing.T) {
 		path   string
 		status int
 	}{{"/busy", 429}, {"/panic", 500}, {"/page", 200}} { // the second waits for the end of the pause
-		resp, _ := w.get(w.http + c.path)
-		wantStatus(t, resp, c.status)
-		if held := w.next(t).Paced.Held; c.path == "/page" && held > 0 {
+		resp, _ := g.Get(g.HTTP + c.path)
+		proxytest.WantStatus(t, resp, c.status)
+		if held := g.Next(t).Paced.Held; c.path == "/page" && held > 0 {
 			t.Errorf("it was held for %v", held)
 		}
 	}

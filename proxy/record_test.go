@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
 	"robotsgate/policy/snapshot"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // TestRefused: the record of a request names the kind of its refusal, and the cause.
@@ -21,37 +23,37 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		options options
+		options proxytest.Options
 		method  string
 		url     string // begins with / for a path of the origin
-		refused Refusal
+		refused proxy.Refusal
 		cause   string
 	}{
 		"a rule":                 {url: "/private/x", refused: "rule", cause: "robots.txt line 2: Disallow: /private/"},
-		"an override":            {url: "/", options: options{engine: overridden(policy.Deny)}, refused: "override", cause: "operator's override: contract 7"},
+		"an override":            {url: "/", options: proxytest.Options{Engine: overridden(policy.Deny)}, refused: "override", cause: "operator's override: contract 7"},
 		"unreachable":            {url: "http://127.0.0.1:1/", refused: "unreachable", cause: "robots.txt unreachable: "},
-		"a prohibited address":   {url: "/", options: options{egress: func(e *Egress) { e.AllowPrivate = nil }}, refused: ByGuard, cause: "address 127.0.0.1"},
-		"an unknown client":      {url: "/", options: options{engine: func(c *policy.Config) { c.Crawlers.RefuseUnknown = true }}, refused: ByLogin, cause: "unknown client"},
-		"a limit":                {url: "/", options: options{upstream: func(u Upstream) Upstream { return exhausted{u} }}, refused: ByLimit, cause: "out of resources"},
-		"the pace":               {url: "/", options: options{gate: func(o *Options) { o.Settings.Pacer = tooLatePacer{} }}, refused: ByPace, cause: "pace"},
-		"the audit log":          {url: "/", options: options{gate: func(o *Options) { o.Ready = func() error { return errors.New("disk full") } }}, refused: ByAudit, cause: "audit log"},
-		"a method":               {url: "/", method: "TRACE", refused: IsMalformed, cause: "TRACE of this kind"},
-		"a hidden dot segment":   {url: "/x/..%2fy", refused: IsMalformed, cause: "The request was not understood"},
-		"report mode":            {url: "/private/x", options: options{engine: func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report }}, cause: "robots.txt line 2: Disallow: /private/"},
+		"a prohibited address":   {url: "/", options: proxytest.Options{Egress: func(e *proxy.Egress) { e.AllowPrivate = nil }}, refused: proxy.ByGuard, cause: "address 127.0.0.1"},
+		"an unknown client":      {url: "/", options: proxytest.Options{Engine: func(c *policy.Config) { c.Crawlers.RefuseUnknown = true }}, refused: proxy.ByLogin, cause: "unknown client"},
+		"a limit":                {url: "/", options: proxytest.Options{Upstream: func(u proxy.Upstream) proxy.Upstream { return exhausted{u} }}, refused: proxy.ByLimit, cause: "out of resources"},
+		"the pace":               {url: "/", options: proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Pacer = tooLatePacer{} }}, refused: proxy.ByPace, cause: "pace"},
+		"the audit log":          {url: "/", options: proxytest.Options{Proxy: func(o *proxy.Options) { o.Ready = func() error { return errors.New("disk full") } }}, refused: proxy.ByAudit, cause: "audit log"},
+		"a method":               {url: "/", method: "TRACE", refused: proxy.IsMalformed, cause: "TRACE of this kind"},
+		"a hidden dot segment":   {url: "/x/..%2fy", refused: proxy.IsMalformed, cause: "The request was not understood"},
+		"report mode":            {url: "/private/x", options: proxytest.Options{Engine: func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report }}, cause: "robots.txt line 2: Disallow: /private/"},
 		"an allowed request":     {url: "/"},
-		"an origin that is down": {url: "http://127.0.0.1:1/", options: options{engine: overridden(policy.Allow)}},
+		"an origin that is down": {url: "http://127.0.0.1:1/", options: proxytest.Options{Engine: overridden(policy.Allow)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, c.options)
+			g := proxytest.Start(t, c.options)
 			method, url := http.MethodGet, c.url
 			if c.method != "" {
 				method = c.method
 			}
 			if strings.HasPrefix(url, "/") {
-				url = w.http + url
+				url = g.HTTP + url
 			}
-			w.do(method, url, nil)
-			x := <-w.done
+			g.Do(method, url, nil)
+			x := <-g.Done
 			kind := c.refused
 			if name == "report mode" {
 				kind = "rule"
@@ -67,13 +69,13 @@ func TestRefused(t *testing.T) {
 }
 
 // A tooLatePacer lets no request pass.
-type tooLatePacer struct{ Pacer }
+type tooLatePacer struct{ proxy.Pacer }
 
 func (tooLatePacer) Wait(context.Context, pace.Request) (*pace.Turn, error) {
 	return nil, &pace.TooLate{}
 }
 
 // An exhausted upstream has no resources left.
-type exhausted struct{ Upstream }
+type exhausted struct{ proxy.Upstream }
 
 func (exhausted) RoundTrip(*http.Request) (*http.Response, error) { return nil, snapshot.ErrExhausted }

@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,8 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // The author of a robots.txt may want to harm a browser, a terminal or a header.
@@ -22,14 +24,14 @@ const hostileRobots = "User-agent: *\n" +
 
 // TestGroupAsWritten: people read the group's name as the file writes it, programs in lower case.
 func TestGroupAsWritten(t *testing.T) {
-	w := newWorld(t, options{robots: "User-agent: eXampleBot\nDisallow: /private/\n"})
+	g := proxytest.Start(t, proxytest.Options{Robots: "User-agent: eXampleBot\nDisallow: /private/\n"})
 	for accept, want := range map[string][]string{
 		"text/html":        {"in the group for eXampleBot.", "<dt>Group</dt><dd>eXampleBot</dd>"},
 		"text/plain":       {"in the group for eXampleBot.", "Group: eXampleBot\n"},
 		"application/json": {"in the group for eXampleBot.", `"group": "examplebot"`},
 	} {
-		resp, body := w.do(http.MethodGet, w.http+"/private/x", nil, "Accept", accept)
-		wantHeader(t, resp, headerDecision, `deny;reason=rule;token="ExampleBot";group="examplebot";line=2`)
+		resp, body := g.Do(http.MethodGet, g.HTTP+"/private/x", nil, "Accept", accept)
+		proxytest.WantHeader(t, resp, "Robots-Gate-Decision", `deny;reason=rule;token="ExampleBot";group="examplebot";line=2`)
 		for _, text := range want {
 			if !strings.Contains(body, text) {
 				t.Errorf("%s: no %q in:\n%s", accept, text, body)
@@ -39,7 +41,7 @@ func TestGroupAsWritten(t *testing.T) {
 }
 
 func TestForms(t *testing.T) {
-	w := newWorld(t, options{robots: hostileRobots})
+	g := proxytest.Start(t, proxytest.Options{Robots: hostileRobots})
 	for _, c := range []struct {
 		accept, contentType string
 		want, not           []string
@@ -57,16 +59,16 @@ func TestForms(t *testing.T) {
 			nil},
 		{"*/*", "application/problem+json", []string{`"status": 403`, `"type": "urn:robotsgate:rule"`}, nil},
 	} {
-		w.ways(t, func(t *testing.T, v way) {
+		g.Ways(t, func(t *testing.T, v proxytest.Way) {
 			path := "/a%22%3E%3Cscript%3Ealert(1)%3C/script%3E&amp;'x"
-			resp, body := v.get(t, path, "Accept", c.accept)
-			wantStatus(t, resp, 403)
-			wantHeader(t, resp, "Content-Type", c.contentType)
-			wantHeader(t, resp, "Content-Length", fmt.Sprint(len(body)))
-			wantHeader(t, resp, "Cache-Control", "no-store")
-			wantHeader(t, resp, "Vary", "Accept")
-			wantHeader(t, resp, headerDecision, "deny;reason=rule")
-			for _, want := range append(c.want, strings.Trim(resp.Header.Get(headerID), `"`), v.origin) {
+			resp, body := v.Get(t, path, "Accept", c.accept)
+			proxytest.WantStatus(t, resp, 403)
+			proxytest.WantHeader(t, resp, "Content-Type", c.contentType)
+			proxytest.WantHeader(t, resp, "Content-Length", fmt.Sprint(len(body)))
+			proxytest.WantHeader(t, resp, "Cache-Control", "no-store")
+			proxytest.WantHeader(t, resp, "Vary", "Accept")
+			proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "deny;reason=rule")
+			for _, want := range append(c.want, strings.Trim(resp.Header.Get("Robots-Gate-Id"), `"`), v.Origin) {
 				if !strings.Contains(body, want) {
 					t.Errorf("%s: no %q in:\n%s", c.accept, want, body)
 				}
@@ -77,10 +79,10 @@ func TestForms(t *testing.T) {
 				}
 			}
 			length := resp.ContentLength
-			resp, body = send(t, v.client, http.MethodHead, v.origin+path, nil, "Accept", c.accept)
-			wantStatus(t, resp, 403)
-			wantHeader(t, resp, "Content-Type", c.contentType)
-			wantHeader(t, resp, headerDecision, "deny;reason=rule")
+			resp, body = proxytest.Send(t, v.Client, http.MethodHead, v.Origin+path, nil, "Accept", c.accept)
+			proxytest.WantStatus(t, resp, 403)
+			proxytest.WantHeader(t, resp, "Content-Type", c.contentType)
+			proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "deny;reason=rule")
 			if resp.ContentLength != length || body != "" {
 				t.Errorf("HEAD: Content-Length %d, want %d; body %q", resp.ContentLength, length, body)
 			}
@@ -88,8 +90,8 @@ func TestForms(t *testing.T) {
 	}
 	// No byte reaches a terminal that it would obey.
 	for _, accept := range []string{"text/plain", "*/*", "text/html"} {
-		resp, body := w.get(w.http+"/b%1b[31m%9b%e2%80%aered", "Accept", accept)
-		wantStatus(t, resp, 403)
+		resp, body := g.Get(g.HTTP+"/b%1b[31m%9b%e2%80%aered", "Accept", accept)
+		proxytest.WantStatus(t, resp, 403)
 		if i := strings.IndexFunc(body, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 || strings.Contains(body, "\x9b") {
 			t.Errorf("%s: at %d something that cannot be seen, or turns the line, in %q", accept, i, body)
 		}
@@ -104,40 +106,40 @@ func TestForms(t *testing.T) {
 			}
 		}
 	}
-	wantArrived(t, w)
+	proxytest.WantArrived(t, g)
 }
 
 // A POST that is denied is answered without its body being waited for.
 func TestDeniedUpload(t *testing.T) {
-	w := newWorld(t, options{})
-	w.ways(t, func(t *testing.T, v way) {
-		resp, _ := send(t, v.client, http.MethodPost, v.origin+"/private/", strings.NewReader(strings.Repeat("x", 100_000)))
-		wantStatus(t, resp, 403)
-		resp, body := v.get(t, "/next")
+	g := proxytest.Start(t, proxytest.Options{})
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		resp, _ := proxytest.Send(t, v.Client, http.MethodPost, v.Origin+"/private/", strings.NewReader(strings.Repeat("x", 100_000)))
+		proxytest.WantStatus(t, resp, 403)
+		resp, body := v.Get(t, "/next")
 		if resp.StatusCode != 200 || body != "hello from /next" {
 			t.Errorf("the next request: %d, %q", resp.StatusCode, body)
 		}
 	})
-	wantArrived(t, w, "GET /next", "GET /next", "GET /next")
+	proxytest.WantArrived(t, g, "GET /next", "GET /next", "GET /next")
 }
 
 func TestDenyStatus(t *testing.T) {
-	w := newWorld(t, options{
-		engine: func(c *policy.Config) { c.Crawlers.Default.DenyStatus, c.Robots.UnreachableStatus = 451, 503 },
+	g := proxytest.Start(t, proxytest.Options{
+		Engine: func(c *policy.Config) { c.Crawlers.Default.DenyStatus, c.Robots.UnreachableStatus = 451, 503 },
 	})
-	w.ways(t, func(t *testing.T, v way) {
-		resp, body := v.get(t, "/private/")
-		wantStatus(t, resp, 451)
-		wantHeader(t, resp, headerDecision, "deny;reason=rule")
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		resp, body := v.Get(t, "/private/")
+		proxytest.WantStatus(t, resp, 451)
+		proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "deny;reason=rule")
 		var doc struct{ Status int }
 		if err := json.Unmarshal([]byte(body), &doc); err != nil || doc.Status != 451 {
 			t.Errorf("body: %+v, %v", doc, err)
 		}
-		scheme, _, _ := strings.Cut(v.origin, ":")
-		resp, body = send(t, v.client, http.MethodGet, scheme+"://127.0.0.1:1/", nil)
-		wantStatus(t, resp, 503)
-		wantHeader(t, resp, headerDecision, "deny;reason=unreachable")
-		wantHeader(t, resp, proxyStatus, `robotsgate;error=http_request_denied;details="robots.txt unreachable: `)
+		scheme, _, _ := strings.Cut(v.Origin, ":")
+		resp, body = proxytest.Send(t, v.Client, http.MethodGet, scheme+"://127.0.0.1:1/", nil)
+		proxytest.WantStatus(t, resp, 503)
+		proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "deny;reason=unreachable")
+		proxytest.WantHeader(t, resp, "Proxy-Status", `robotsgate;error=http_request_denied;details="robots.txt unreachable: `)
 		if resp.Header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}
@@ -149,7 +151,7 @@ func TestDenyStatus(t *testing.T) {
 
 // A refusal with Retry-After says when to try again in its detail, too: a model sees no header.
 func TestTryAgain(t *testing.T) {
-	w := newWorld(t, options{robotsTxt: func(rw http.ResponseWriter, _ *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{RobotsTxt: func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Retry-After", "5400")
 		rw.WriteHeader(http.StatusServiceUnavailable)
 	}})
@@ -158,9 +160,9 @@ func TestTryAgain(t *testing.T) {
 		"text/plain":       {" Try again in 1h30m.\n", "unreachable, last tried 2", " ago\nIts status: 503\n"},
 		"application/json": {` Try again in 1h30m."`},
 	} {
-		resp, body := w.get(w.http+"/page", "Accept", accept)
-		wantStatus(t, resp, 403)
-		wantHeader(t, resp, "Retry-After", "5400")
+		resp, body := g.Get(g.HTTP+"/page", "Accept", accept)
+		proxytest.WantStatus(t, resp, 403)
+		proxytest.WantHeader(t, resp, "Retry-After", "5400")
 		for _, want := range wants {
 			if !strings.Contains(body, want) {
 				t.Errorf("%s: no %q in:\n%s", accept, want, body)
@@ -187,19 +189,19 @@ func TestDecisionIsNotTheReason(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pacer := pace.New(c.pace, nil)
 			defer pacer.Close()
-			w := newWorld(t, options{
-				handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-				engine:  func(p *policy.Config) { p.Crawlers.Default.Mode = c.mode },
-				gate:    func(o *Options) { o.Settings.Pacer = pacer },
+			g := proxytest.Start(t, proxytest.Options{
+				Handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+				Engine:  func(p *policy.Config) { p.Crawlers.Default.Mode = c.mode },
+				Proxy:   func(o *proxy.Options) { o.Settings.Pacer = pacer },
 			})
-			w.get(w.http + c.path) // takes the budget
+			g.Get(g.HTTP + c.path) // takes the budget
 			for accept, want := range map[string]string{
 				"text/html":        "<dt>Robots rules</dt><dd>" + c.rules + "</dd>",
 				"text/plain":       "\nRobots rules: " + c.rules + "\n",
 				"application/json": `"reason": "` + c.reason + `"`,
 			} {
-				resp, body := w.get(w.http+c.path, "Accept", accept)
-				wantStatus(t, resp, c.want)
+				resp, body := g.Get(g.HTTP+c.path, "Accept", accept)
+				proxytest.WantStatus(t, resp, c.want)
 				if !strings.Contains(body, want) || strings.Contains(body, "Reason") {
 					t.Errorf("%s: no %q, or a reason, in:\n%s", accept, want, body)
 				}
@@ -211,17 +213,17 @@ func TestDecisionIsNotTheReason(t *testing.T) {
 // A certificate that is not trusted makes robots.txt unreachable, and after a
 // decision costs a 502; either way the answer says what to do.
 func TestUntrustedOrigin(t *testing.T) {
-	w := newWorld(t, options{egress: func(e *Egress) { e.Roots = nil }})
-	resp, body := w.get(w.https + "/")
-	wantStatus(t, resp, 403)
-	wantHeader(t, resp, headerDecision, "deny;reason=unreachable")
+	g := proxytest.Start(t, proxytest.Options{Egress: func(e *proxy.Egress) { e.Roots = nil }})
+	resp, body := g.Get(g.HTTPS + "/")
+	proxytest.WantStatus(t, resp, 403)
+	proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "deny;reason=unreachable")
 	if !strings.Contains(body, "certificate") {
 		t.Errorf("the refusal does not say why: %s", body)
 	}
-	w = newWorld(t, options{egress: func(e *Egress) { e.Roots = nil }, engine: allowHost(t, "127.0.0.1")})
-	resp, body = w.get(w.https + "/")
-	wantStatus(t, resp, 502)
-	wantHeader(t, resp, proxyStatus, "robotsgate;error=tls_certificate_error")
+	g = proxytest.Start(t, proxytest.Options{Egress: func(e *proxy.Egress) { e.Roots = nil }, Engine: proxytest.AllowHost(t, "127.0.0.1")})
+	resp, body = g.Get(g.HTTPS + "/")
+	proxytest.WantStatus(t, resp, 502)
+	proxytest.WantHeader(t, resp, "Proxy-Status", "robotsgate;error=tls_certificate_error")
 	if !strings.Contains(body, "egress.ca_file") {
 		t.Errorf("the answer does not say what to do: %s", body)
 	}

@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"io"
@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"robotsgate/policy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // Answers without a head to read show the rules that their URL was last seen
 // with: a 304 whatever their age, HEAD and 206 while they are fresh.
 func TestRemembersTags(t *testing.T) {
 	page, cacheControl := taggedPage, ""
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Type", "text/html")
 		rw.Header().Set("X-Robots-Tag", "nofollow")
 		if cacheControl != "" {
@@ -31,32 +32,32 @@ func TestRemembersTags(t *testing.T) {
 	}})
 	const remembered = `nofollow;src=x-robots-tag;scope="*", noindex;src=meta;scope="robots";remembered, ` +
 		`max-snippet;v=20;src=meta;scope="robots";remembered, nosnippet;src=meta;scope="ExampleBot";remembered`
-	origins(t, w, func(t *testing.T, origin string) {
+	g.Origins(t, func(t *testing.T, origin string) {
 		page, cacheControl = taggedPage, ""
-		resp, _ := w.get(origin+"/a", "If-None-Match", `"x"`)
-		wantHeader(t, resp, headerMeta, "skipped;why=status")
-		resp, _ = w.get(origin + "/a")
-		wantHeader(t, resp, headerMeta, "complete")
+		resp, _ := g.Get(origin+"/a", "If-None-Match", `"x"`)
+		proxytest.WantHeader(t, resp, "Robots-Gate-Meta", "skipped;why=status")
+		resp, _ = g.Get(origin + "/a")
+		proxytest.WantHeader(t, resp, "Robots-Gate-Meta", "complete")
 		for _, header := range []string{"If-None-Match", "Range"} {
-			resp, _ = w.get(origin+"/a", header, "x")
-			wantHeader(t, resp, headerMeta, "remembered;age=")
-			wantHeader(t, resp, headerTags, remembered)
+			resp, _ = g.Get(origin+"/a", header, "x")
+			proxytest.WantHeader(t, resp, "Robots-Gate-Meta", "remembered;age=")
+			proxytest.WantHeader(t, resp, "Robots-Gate-Tags", remembered)
 		}
-		resp, _ = w.do(http.MethodHead, origin+"/a", nil)
-		wantHeader(t, resp, headerMeta, "remembered;age=")
-		wantHeader(t, resp, headerTags, remembered)
-		resp, _ = w.do(http.MethodHead, origin+"/a?other", nil)
-		wantHeader(t, resp, headerMeta, "skipped;why=method")
+		resp, _ = g.Do(http.MethodHead, origin+"/a", nil)
+		proxytest.WantHeader(t, resp, "Robots-Gate-Meta", "remembered;age=")
+		proxytest.WantHeader(t, resp, "Robots-Gate-Tags", remembered)
+		resp, _ = g.Do(http.MethodHead, origin+"/a?other", nil)
+		proxytest.WantHeader(t, resp, "Robots-Gate-Meta", "skipped;why=method")
 
 		// A new complete answer replaces them; one that is not fresh binds only
 		// where the origin confirms it.
 		page, cacheControl = "<head><meta name=robots content=noarchive>", "no-store"
-		w.get(origin + "/a")
-		resp, _ = w.do(http.MethodHead, origin+"/a", nil)
-		wantHeader(t, resp, headerMeta, "skipped;why=method")
-		resp, _ = w.get(origin+"/a", "If-None-Match", "x")
-		wantHeader(t, resp, headerMeta, "remembered;age=")
-		if tags := resp.Header.Get(headerTags); !strings.HasSuffix(tags, `, noarchive;src=meta;scope="robots";remembered`) || strings.Contains(tags, "noindex") {
+		g.Get(origin + "/a")
+		resp, _ = g.Do(http.MethodHead, origin+"/a", nil)
+		proxytest.WantHeader(t, resp, "Robots-Gate-Meta", "skipped;why=method")
+		resp, _ = g.Get(origin+"/a", "If-None-Match", "x")
+		proxytest.WantHeader(t, resp, "Robots-Gate-Meta", "remembered;age=")
+		if tags := resp.Header.Get("Robots-Gate-Tags"); !strings.HasSuffix(tags, `, noarchive;src=meta;scope="robots";remembered`) || strings.Contains(tags, "noindex") {
 			t.Errorf("tags: got %s", tags)
 		}
 	})
@@ -74,9 +75,9 @@ func TestRemembersVariant(t *testing.T) {
 		{"/by-any", "Vary: *", false},
 		{"/by-type", "", true},
 	} {
-		w := newWorld(t, trains(options{
-			engine: func(c *policy.Config) { c.Usage.Unread = policy.RefuseUnread },
-			handler: func(rw http.ResponseWriter, r *http.Request) {
+		g := proxytest.Start(t, trains(proxytest.Options{
+			Engine: func(c *policy.Config) { c.Usage.Unread = policy.RefuseUnread },
+			Handler: func(rw http.ResponseWriter, r *http.Request) {
 				if name, value, ok := strings.Cut(c.field, ": "); ok {
 					rw.Header().Set(name, value)
 				}
@@ -94,21 +95,21 @@ func TestRemembersVariant(t *testing.T) {
 				io.WriteString(rw, page)
 			},
 		}))
-		w.ways(t, func(t *testing.T, v way) {
-			resp, _ := v.get(t, c.path, "Cookie", "v=open")
-			wantStatus(t, resp, http.StatusOK)
-			resp, body := v.get(t, c.path, "Cookie", "v=reserved", "Range", "bytes=0-")
-			wantStatus(t, resp, http.StatusForbidden)
+		g.Ways(t, func(t *testing.T, v proxytest.Way) {
+			resp, _ := v.Get(t, c.path, "Cookie", "v=open")
+			proxytest.WantStatus(t, resp, http.StatusOK)
+			resp, body := v.Get(t, c.path, "Cookie", "v=reserved", "Range", "bytes=0-")
+			proxytest.WantStatus(t, resp, http.StatusForbidden)
 			if strings.Contains(body, originMark) {
 				t.Errorf("%s: got %q", c.path, body)
 			}
-			wantHeader(t, resp, headerMeta, "skipped;why=status")
+			proxytest.WantHeader(t, resp, "Robots-Gate-Meta", "skipped;why=status")
 			want := http.StatusForbidden
 			if c.pass {
 				want = http.StatusPartialContent
 			}
-			resp, _ = v.get(t, c.path, "Cookie", "v=open", "Range", "bytes=0-")
-			wantStatus(t, resp, want)
+			resp, _ = v.Get(t, c.path, "Cookie", "v=open", "Range", "bytes=0-")
+			proxytest.WantStatus(t, resp, want)
 		})
 	}
 }

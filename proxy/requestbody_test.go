@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -15,6 +15,8 @@ import (
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/gatetest"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // A bodyIgnorer is an origin that never reads a body, so that it takes a body for the next request, as Python's
@@ -76,27 +78,27 @@ func TestBodyIsNoRequest(t *testing.T) {
 	}
 	for _, way := range []struct {
 		name, parent string
-		configure    func(*Egress)
+		configure    func(*proxy.Egress)
 	}{
 		{name: "direct"},
-		{name: "net/http", configure: func(e *Egress) { e.OnlyNetHTTP = true }},
-		{name: "one connection", configure: func(e *Egress) { e.MaxConnsPerHost = 1 }},
+		{name: "net/http", configure: func(e *proxy.Egress) { e.OnlyNetHTTP = true }},
+		{name: "one connection", configure: func(e *proxy.Egress) { e.MaxConnsPerHost = 1 }},
 		{name: "http parent", parent: "http"},
-		{name: "http parent, one connection", parent: "http", configure: func(e *Egress) { e.MaxConnsPerHost = 1 }},
+		{name: "http parent, one connection", parent: "http", configure: func(e *proxy.Egress) { e.MaxConnsPerHost = 1 }},
 		{name: "https parent", parent: "https"},
 		{name: "socks5 parent", parent: "socks5"},
 	} {
 		t.Run(way.name, func(t *testing.T) {
-			o := options{egress: func(e *Egress) {
+			o := proxytest.Options{Egress: func(e *proxy.Egress) {
 				e.Roots.AddCert(authority.Certificate())
 				if way.configure != nil {
 					way.configure(e)
 				}
 			}}
 			if way.parent != "" {
-				o.parent = startParent(t, way.parent)
+				o.Parent = proxytest.StartParent(t, way.parent)
 			}
-			w := newWorld(t, o)
+			g := proxytest.Start(t, o)
 			for _, scheme := range []string{"http", "https"} {
 				t.Run(scheme, func(t *testing.T) {
 					ignorer := &bodyIgnorer{}
@@ -106,10 +108,10 @@ func TestBodyIsNoRequest(t *testing.T) {
 						}
 						ignorer.serve(n, conn)
 					})
-					if o.parent != nil {
-						o.parent.leadTo(origin.Host, origin.Host)
+					if o.Parent != nil {
+						o.Parent.LeadTo(origin.Host, origin.Host)
 					}
-					sendBodies(t, w.clientVia("http", w.addr, false), scheme+"://"+origin.Host, ignorer)
+					sendBodies(t, g.ClientVia("http", g.Addr, false), scheme+"://"+origin.Host, ignorer)
 				})
 			}
 		})
@@ -143,12 +145,12 @@ func sendBodies(t *testing.T, client *http.Client, origin string, ignorer *bodyI
 		if r.chunked {
 			body = struct{ io.Reader }{body} // of unknown length
 		}
-		send(t, client, http.MethodGet, origin+"/public/200", nil)
-		resp, _ := send(t, client, r.method, origin+path, body, r.fields...)
+		proxytest.Send(t, client, http.MethodGet, origin+"/public/200", nil)
+		resp, _ := proxytest.Send(t, client, r.method, origin+path, body, r.fields...)
 		if want, _ := strings.CutPrefix(path, "/public/"); !strings.HasPrefix(resp.Status, want) {
 			t.Errorf("%s %s: got %s", r.method, path, resp.Status)
 		}
-		send(t, client, http.MethodGet, origin+"/public/200", nil)
+		proxytest.Send(t, client, http.MethodGet, origin+"/public/200", nil)
 		got := ignorer.take()
 		if len(got) != 3 || got[2].conn == got[1].conn {
 			t.Errorf("%s %s: the origin received %d requests: %v", r.method, path, len(got), got[:min(len(got), 5)])

@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -13,45 +13,22 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
+
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
-// inFlight is a handler that holds requests until release, or until they are cancelled.
-type inFlight struct {
-	arrived, gone chan string // paths
-	release       chan bool
-}
-
-func newInFlight() *inFlight {
-	return &inFlight{make(chan string, 10), make(chan string, 10), make(chan bool)}
-}
-
-func (f *inFlight) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/quick" {
-		return
-	}
-	if r.URL.Path == "/half" {
-		io.WriteString(rw, "half")
-		rw.(http.Flusher).Flush()
-	}
-	f.arrived <- r.URL.Path
-	select {
-	case <-f.release:
-		io.WriteString(rw, "done")
-	case <-r.Context().Done():
-		f.gone <- r.URL.Path
-	}
-}
-
 // shutdown starts Shutdown, and returns when no connection is accepted any more.
-func (w *world) shutdown(t *testing.T, grace time.Duration) <-chan error {
+func shutdown(t *testing.T, g *proxytest.Gate, grace time.Duration) <-chan error {
 	t.Helper()
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	t.Cleanup(cancel)
-	go func() { ended <- w.gate.Shutdown(ctx) }()
-	eventually(t, "no connection is accepted", func() bool {
-		conn, err := net.Dial("tcp", w.addr)
+	go func() { ended <- g.Proxy.Shutdown(ctx) }()
+	proxytest.Eventually(t, "no connection is accepted", func() bool {
+		conn, err := net.Dial("tcp", g.Addr)
 		if err == nil {
 			conn.Close()
 		}
@@ -63,40 +40,40 @@ func (w *world) shutdown(t *testing.T, grace time.Duration) <-chan error {
 // Shutdown waits for requests in flight, also inside tunnels.
 func TestShutdownFinishes(t *testing.T) {
 	for _, path := range []string{"/whole", "/half"} {
-		f := newInFlight()
-		w := newWorld(t, options{handler: f.ServeHTTP})
+		f := proxytest.NewInFlight()
+		g := proxytest.Start(t, proxytest.Options{Handler: f.ServeHTTP})
 		type result struct {
 			way, body string
 			err       error
 		}
 		results := make(chan result, 3)
 		var all sync.WaitGroup
-		w.ways(t, func(t *testing.T, v way) {
+		g.Ways(t, func(t *testing.T, v proxytest.Way) {
 			all.Go(func() {
-				resp, err := v.client.Get(v.origin + path)
+				resp, err := v.Client.Get(v.Origin + path)
 				if err != nil {
-					results <- result{v.name, "", err}
+					results <- result{v.Name, "", err}
 					return
 				}
 				defer resp.Body.Close()
 				body, err := io.ReadAll(resp.Body)
-				results <- result{v.name, string(body), err}
+				results <- result{v.Name, string(body), err}
 			})
-			receive(t, f.arrived, "the request")
+			proxytest.Receive(t, f.Arrived, "the request")
 		})
-		ended := w.shutdown(t, patience)
+		ended := shutdown(t, g, proxytest.Patience)
 		select {
 		case err := <-ended:
 			t.Fatalf("Shutdown did not wait: %v", err)
 		default:
 		}
-		close(f.release)
+		close(f.Release)
 		for range 3 {
-			if r := receive(t, results, "a response"); !strings.HasSuffix(r.body, "done") || r.err != nil {
+			if r := proxytest.Receive(t, results, "a response"); !strings.HasSuffix(r.body, "done") || r.err != nil {
 				t.Errorf("%s %s: got %q, %v", r.way, path, r.body, r.err)
 			}
 		}
-		if err := receive(t, ended, "the end of Shutdown"); err != nil {
+		if err := proxytest.Receive(t, ended, "the end of Shutdown"); err != nil {
 			t.Errorf("Shutdown: %v", err)
 		}
 		all.Wait()
@@ -106,87 +83,87 @@ func TestShutdownFinishes(t *testing.T) {
 // Connections without a request are closed at once: used or not, in clear or in TLS, with
 // or without a tunnel.
 func TestShutdownClosesIdle(t *testing.T) {
-	f := newInFlight()
-	w := newWorld(t, options{handler: f.ServeHTTP, gate: func(o *Options) { o.Limits.HeaderTimeout = time.Hour }}) // too long to be what ends them
-	clear := w.dial()
-	fmt.Fprintf(clear, "GET %s/quick HTTP/1.1\r\nHost: x\r\n\r\n", w.http)
-	secure := tls.Client(w.tunnel(host(w.https)), &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1"})
-	fmt.Fprintf(secure, "GET /quick HTTP/1.1\r\nHost: %s\r\n\r\n", host(w.https))
+	f := proxytest.NewInFlight()
+	g := proxytest.Start(t, proxytest.Options{Handler: f.ServeHTTP, Proxy: func(o *proxy.Options) { o.Limits.HeaderTimeout = time.Hour }}) // too long to be what ends them
+	clear := g.Dial()
+	fmt.Fprintf(clear, "GET %s/quick HTTP/1.1\r\nHost: x\r\n\r\n", g.HTTP)
+	secure := tls.Client(g.Tunnel(proxytest.Host(g.HTTPS)), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1"})
+	fmt.Fprintf(secure, "GET /quick HTTP/1.1\r\nHost: %s\r\n\r\n", proxytest.Host(g.HTTPS))
 	for _, conn := range []net.Conn{clear, secure} {
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(patience))
-		if resp, err := http.ReadResponse(bufio.NewReaderSize(oneByte{conn}, 16), nil); err != nil || resp.StatusCode != 200 {
+		conn.SetDeadline(time.Now().Add(proxytest.Patience))
+		if resp, err := http.ReadResponse(bufio.NewReaderSize(iotest.OneByteReader(conn), 16), nil); err != nil || resp.StatusCode != 200 {
 			t.Fatal(resp, err)
 		}
 	}
-	h2 := w.http2(t, host(w.https), "127.0.0.1")
-	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, w.https+"/quick", nil)
+	h2 := g.HTTP2(t, proxytest.Host(g.HTTPS), "127.0.0.1")
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, g.HTTPS+"/quick", nil)
 	if resp, err := h2.RoundTrip(req); err != nil || resp.StatusCode != 200 {
 		t.Fatal(resp, err)
 	}
-	silent := w.tunnel(host(w.https))
+	silent := g.Tunnel(proxytest.Host(g.HTTPS))
 	defer silent.Close()
-	ended := w.shutdown(t, patience)
+	ended := shutdown(t, g, proxytest.Patience)
 	start := time.Now()
-	if err := receive(t, ended, "the end of Shutdown"); err != nil {
+	if err := proxytest.Receive(t, ended, "the end of Shutdown"); err != nil {
 		t.Errorf("Shutdown: %v", err)
 	}
-	if took := time.Since(start); took > patience/2 {
+	if took := time.Since(start); took > proxytest.Patience/2 {
 		t.Errorf("Shutdown took %v", took)
 	}
 	for name, conn := range map[string]net.Conn{"in clear": clear, "in a tunnel": secure, "silent": silent} {
-		conn.SetReadDeadline(time.Now().Add(patience))
-		if rest, err := io.ReadAll(conn); isTimeout(err) {
+		conn.SetReadDeadline(time.Now().Add(proxytest.Patience))
+		if rest, err := io.ReadAll(conn); proxytest.IsTimeout(err) {
 			t.Errorf("%s: still open: %q", name, rest)
 		}
 	}
-	eventually(t, "the HTTP/2 connection is closed", func() bool { return h2.Err() != nil })
+	proxytest.Eventually(t, "the HTTP/2 connection is closed", func() bool { return h2.Err() != nil })
 }
 
 // When the context of Shutdown ends, requests in flight and their connections to origins are closed.
 func TestShutdownCutsOff(t *testing.T) {
-	f := newInFlight()
-	w := newWorld(t, options{handler: f.ServeHTTP, gate: func(o *Options) {
+	f := proxytest.NewInFlight()
+	g := proxytest.Start(t, proxytest.Options{Handler: f.ServeHTTP, Proxy: func(o *proxy.Options) {
 		o.Settings.Passthrough = func(host string) bool { return host == "loop.example.com" }
-	}, engine: allowHost(t, "loop.example.com")})
+	}, Engine: proxytest.AllowHost(t, "loop.example.com")})
 	failed := make(chan error, 3)
-	w.ways(t, func(t *testing.T, v way) {
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
 		go func() {
-			resp, err := v.client.Get(v.origin + "/half")
+			resp, err := v.Client.Get(v.Origin + "/half")
 			if err == nil {
 				_, err = io.ReadAll(resp.Body)
 				resp.Body.Close()
 			}
 			failed <- err
 		}()
-		receive(t, f.arrived, "the request")
+		proxytest.Receive(t, f.Arrived, "the request")
 	})
-	unseen := w.tunnel(strings.Replace(host(w.https), "127.0.0.1", "loop.example.com", 1))
+	unseen := g.Tunnel(strings.Replace(proxytest.Host(g.HTTPS), "127.0.0.1", "loop.example.com", 1))
 	defer unseen.Close()
-	if err := receive(t, w.shutdown(t, 100*time.Millisecond), "the end of Shutdown"); !errors.Is(err, context.DeadlineExceeded) {
+	if err := proxytest.Receive(t, shutdown(t, g, 100*time.Millisecond), "the end of Shutdown"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Shutdown: %v, want the end of the context", err)
 	}
 	for range 3 {
-		if err := receive(t, failed, "the end of a response"); err == nil {
+		if err := proxytest.Receive(t, failed, "the end of a response"); err == nil {
 			t.Error("a response that was cut off looks complete")
 		}
-		receive(t, f.gone, "the end at the origin")
+		proxytest.Receive(t, f.Gone, "the end at the origin")
 	}
-	unseen.SetReadDeadline(time.Now().Add(patience))
-	if rest, err := io.ReadAll(unseen); isTimeout(err) {
+	unseen.SetReadDeadline(time.Now().Add(proxytest.Patience))
+	if rest, err := io.ReadAll(unseen); proxytest.IsTimeout(err) {
 		t.Errorf("the tunnel is still open: %q, %v", rest, err)
 	}
 	for range 4 { // all of them have a record
-		w.next(t)
+		g.Next(t)
 	}
 }
 
 // Shutdown waits for a passthrough tunnel to end.
 func TestShutdownWaitsForTunnel(t *testing.T) {
-	w, target := rawOrigin(t, func(conn *net.TCPConn) { io.Copy(conn, conn) })
-	conn, resp := w.connectTo(t, target)
-	wantStatus(t, resp, 200)
-	ended := w.shutdown(t, patience)
+	g, target := proxytest.StartRawOrigin(t, func(conn *net.TCPConn) { io.Copy(conn, conn) })
+	conn, resp := g.ConnectTo(t, target)
+	proxytest.WantStatus(t, resp, 200)
+	ended := shutdown(t, g, proxytest.Patience)
 	io.WriteString(conn, "ping")
 	echo := make([]byte, 4)
 	if _, err := io.ReadFull(conn, echo); err != nil || string(echo) != "ping" {
@@ -198,21 +175,21 @@ func TestShutdownWaitsForTunnel(t *testing.T) {
 	default:
 	}
 	conn.Close()
-	if err := receive(t, ended, "the end of Shutdown"); err != nil {
+	if err := proxytest.Receive(t, ended, "the end of Shutdown"); err != nil {
 		t.Errorf("Shutdown: %v", err)
 	}
 }
 
 // A tunnel that is open when the context of Shutdown ends is closed, and Shutdown returns an error.
 func TestShutdownCutsTunnel(t *testing.T) {
-	w, target := rawOrigin(t, func(conn *net.TCPConn) { io.Copy(conn, conn) })
-	conn, resp := w.connectTo(t, target)
-	wantStatus(t, resp, 200)
-	if err := receive(t, w.shutdown(t, 50*time.Millisecond), "the end of Shutdown"); !errors.Is(err, context.DeadlineExceeded) {
+	g, target := proxytest.StartRawOrigin(t, func(conn *net.TCPConn) { io.Copy(conn, conn) })
+	conn, resp := g.ConnectTo(t, target)
+	proxytest.WantStatus(t, resp, 200)
+	if err := proxytest.Receive(t, shutdown(t, g, 50*time.Millisecond), "the end of Shutdown"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Shutdown: %v, want the end of the context", err)
 	}
-	wantClosed(t, conn)
-	w.next(t)
+	proxytest.WantClosed(t, conn)
+	g.Next(t)
 }
 
 // ours returns the goroutines in this package's code, without those of tests.
@@ -222,7 +199,7 @@ func ours() []string {
 	var found []string
 	for stack := range strings.SplitSeq(string(buf), "\n\n") {
 		for line := range strings.Lines(stack) {
-			if strings.Contains(line, "/proxy/") && strings.Contains(line, ".go:") && !strings.Contains(line, "_test.go:") &&
+			if strings.Contains(line, "/proxy/") && strings.Contains(line, ".go:") && !strings.Contains(line, "_test.go:") && !strings.Contains(line, "/proxytest/") &&
 				!strings.Contains(line, "/goproxy") && !strings.Contains(line, "/net/proxy/") {
 				found = append(found, stack)
 				break
@@ -234,38 +211,38 @@ func ours() []string {
 
 // After Shutdown no goroutine of the gate is left.
 func TestShutdownLeavesNothing(t *testing.T) {
-	f := newInFlight()
-	w := newWorld(t, options{handler: f.ServeHTTP, gate: func(o *Options) {
+	f := proxytest.NewInFlight()
+	g := proxytest.Start(t, proxytest.Options{Handler: f.ServeHTTP, Proxy: func(o *proxy.Options) {
 		o.Settings.Tags.HeadTimeout = 10 * time.Millisecond
 		o.Settings.Passthrough = func(host string) bool { return host == "loop.example.com" }
-	}, engine: allowHost(t, "loop.example.com")})
-	loop := strings.Replace(host(w.https), "127.0.0.1", "loop.example.com", 1)
-	conns := []net.Conn{w.dial(), w.dial(), w.tunnel(host(w.https)), w.tunnel(host(w.https)), w.tunnel(loop)}
+	}, Engine: proxytest.AllowHost(t, "loop.example.com")})
+	loop := strings.Replace(proxytest.Host(g.HTTPS), "127.0.0.1", "loop.example.com", 1)
+	conns := []net.Conn{g.Dial(), g.Dial(), g.Tunnel(proxytest.Host(g.HTTPS)), g.Tunnel(proxytest.Host(g.HTTPS)), g.Tunnel(loop)}
 	io.WriteString(conns[1], "GET http://127.0")
 	io.WriteString(conns[3], "\x16\x03")
-	w.ways(t, func(t *testing.T, v way) {
-		v.get(t, "/quick")
-		v.get(t, "/private/")
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		v.Get(t, "/quick")
+		v.Get(t, "/private/")
 		ctx, leave := context.WithCancel(t.Context())
-		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, v.origin+"/half", nil)
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, v.Origin+"/half", nil)
 		go func() {
-			receive(t, f.arrived, "the request")
+			proxytest.Receive(t, f.Arrived, "the request")
 			leave()
 		}()
-		if resp, err := v.client.Do(req); err == nil {
+		if resp, err := v.Client.Do(req); err == nil {
 			io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 		}
 		leave()
-		receive(t, f.gone, "the end at the origin")
+		proxytest.Receive(t, f.Gone, "the end at the origin")
 	})
-	if err := receive(t, w.shutdown(t, 50*time.Millisecond), "the end of Shutdown"); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err := proxytest.Receive(t, shutdown(t, g, 50*time.Millisecond), "the end of Shutdown"); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	w.transport.Close()
+	g.Transport.Close()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	end := time.After(patience)
+	end := time.After(proxytest.Patience)
 	for len(ours()) > 0 {
 		select {
 		case <-tick.C:

@@ -1,10 +1,11 @@
-package proxy
+package proxy_test
 
 import (
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -23,14 +24,16 @@ import (
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/snapshot"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // A request that is sent again, since a kept connection has been closed, has a signature of its own each time.
 func TestSignedAgain(t *testing.T) {
-	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		w := newWorld(t, options{
-			egress: func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-			engine: withSigning(nil),
+	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
+		g := proxytest.Start(t, proxytest.Options{
+			Egress: func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+			Engine: withSigning(nil),
 		})
 		var mu sync.Mutex
 		var attempts []*http.Request
@@ -47,8 +50,8 @@ func TestSignedAgain(t *testing.T) {
 			return gatetest.Numbered(n, i)
 		}))
 		for _, path := range []string{"/first", "/again"} {
-			resp, _ := w.get("http://" + o.Host + path)
-			wantStatus(t, resp, 200)
+			resp, _ := g.Get("http://" + o.Host + path)
+			proxytest.WantStatus(t, resp, 200)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -85,25 +88,25 @@ func TestSignedAgainHTTP2(t *testing.T) {
 		"the connection is ended": func(f *http2.Framer, stream uint32) { f.WriteGoAway(0, http2.ErrCodeNo, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			withEither(t, func(t *testing.T, onlyNetHTTP bool) {
-				w := newWorld(t, options{
-					egress: func(e *Egress) { e.Roots.AddCert(authority.Certificate()); e.OnlyNetHTTP = onlyNetHTTP },
-					engine: withSigning(nil),
+			proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
+				g := proxytest.Start(t, proxytest.Options{
+					Egress: func(e *proxy.Egress) { e.Roots.AddCert(authority.Certificate()); e.OnlyNetHTTP = onlyNetHTTP },
+					Engine: withSigning(nil),
 				})
 				attempts := make(chan *http.Request, 10)
 				var refused atomic.Bool
-				url, _ := startHTTP2Origin(t, authority, func(f *http2.Framer, r *http2.MetaHeadersFrame) {
+				url, _ := proxytest.StartHTTP2Origin(t, authority, func(f *http2.Framer, r *http2.MetaHeadersFrame) {
 					attempts <- requestOf(r)
 					if refused.CompareAndSwap(false, true) {
 						refuse(f, r.StreamID)
 						return
 					}
-					writeHead(f, r.StreamID, true, ":status", "200")
+					proxytest.WriteHead(f, r.StreamID, true, ":status", "200")
 				})
-				resp, _ := w.get(url + "/x")
-				wantStatus(t, resp, 200)
+				resp, _ := g.Get(url + "/x")
+				proxytest.WantStatus(t, resp, 200)
 				for range 2 {
-					wantSigned(t, receive(t, attempts, "an attempt"), newTestKey(1), "string")
+					wantSigned(t, proxytest.Receive(t, attempts, "an attempt"), newTestKey(1), "string")
 				}
 			})
 		})
@@ -116,10 +119,10 @@ func TestSignedLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		w := newWorld(t, options{
-			egress: func(e *Egress) { e.Roots.AddCert(authority.Certificate()); e.OnlyNetHTTP = onlyNetHTTP },
-			engine: withSigning(nil),
+	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
+		g := proxytest.Start(t, proxytest.Options{
+			Egress: func(e *proxy.Egress) { e.Roots.AddCert(authority.Certificate()); e.OnlyNetHTTP = onlyNetHTTP },
+			Engine: withSigning(nil),
 		})
 		var ready atomic.Int64 // the time of the last handshake
 		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -143,9 +146,9 @@ func TestSignedLate(t *testing.T) {
 			created <- [2]int64{at, ready.Load()}
 		}))
 		defer l.Close()
-		w.get("https://" + l.Addr().String() + "/x")
+		g.Get("https://" + l.Addr().String() + "/x")
 		for range 2 { // of robots.txt and the page
-			if at := receive(t, created, "a request"); at[0] < at[1] {
+			if at := proxytest.Receive(t, created, "a request"); at[0] < at[1] {
 				t.Errorf("signed at %d, and the connection is from %d", at[0], at[1])
 			}
 		}
@@ -153,14 +156,14 @@ func TestSignedLate(t *testing.T) {
 }
 
 // getAs sends a GET as a crawler.
-func (w *world) getAs(t *testing.T, agent, url string) *http.Response {
+func getAs(t *testing.T, g *proxytest.Gate, agent, url string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("User-Agent", agent)
-	resp, err := w.client().Do(req)
+	resp, err := g.Client().Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,47 +171,38 @@ func (w *world) getAs(t *testing.T, agent, url string) *http.Response {
 	return resp
 }
 
-// takeSeen returns the requests that have arrived since the last call.
-func (w *world) takeSeen() []*http.Request {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	all := w.seen
-	w.seen = nil
-	return all
-}
-
 // Fetches of robots.txt are signed by the crawler whose request has caused them, each hop of a redirect for its own
 // authority and path, also with another User-Agent. A refresh is signed by the crawler that is named.
 func TestSignedRobots(t *testing.T) {
-	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		var w *world
-		w = newWorld(t, options{
-			egress: func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-			engine: func(c *policy.Config) {
+	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
+		var g *proxytest.Gate
+		g = proxytest.Start(t, proxytest.Options{
+			Egress: func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+			Engine: func(c *policy.Config) {
 				c.Robots.UserAgent = "Fetcher/1.0"
 				c.Crawlers.Known = []*policy.Crawler{
 					signingCrawler("FirstBot", newTestKey(1), nil), signingCrawler("SecondBot", newTestKey(2), nil), {Name: "plain", UserAgents: []glob.Glob{glob.Text("PlainBot*")}},
 				}
 			},
-			robotsTxt: func(rw http.ResponseWriter, r *http.Request) {
+			RobotsTxt: func(rw http.ResponseWriter, r *http.Request) {
 				if r.TLS == nil {
-					http.Redirect(rw, r, w.https+"/hop?x=y", http.StatusFound)
+					http.Redirect(rw, r, g.HTTPS+"/hop?x=y", http.StatusFound)
 					return
 				}
 				http.NotFound(rw, r)
 			},
-			handler: func(rw http.ResponseWriter, r *http.Request) {
+			Handler: func(rw http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/hop" {
 					http.NotFound(rw, r)
 				}
 			},
 		})
 		refresh := func(agent string) {
-			target, err := canonical.ParseURL(w.https + "/")
+			target, err := canonical.ParseURL(g.HTTPS + "/")
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := w.gate.settings.Load().Engine
+			e := g.Proxy.Settings.Engine
 			if _, err := e.Refresh(t.Context(), policy.Request{Target: target, UserAgent: agent, Crawler: e.Crawlers().Identify(policy.Client{UserAgent: agent})}); err != nil {
 				t.Fatal(err)
 			}
@@ -218,18 +212,18 @@ func TestSignedRobots(t *testing.T) {
 			paths string
 			key   byte // 0: none
 		}{
-			{func() { w.getAs(t, "SecondBot/1.0", w.http+"/page") }, "/robots.txt /hop?x=y /page", 2},
-			{func() { w.getAs(t, "FirstBot/1.0", w.http+"/page") }, "/page", 1},
-			{func() { w.getAs(t, "FirstBot/1.0", w.https+"/page") }, "/robots.txt /page", 1},
-			{func() { w.getAs(t, "PlainBot/1.0", w.https+"/page") }, "/page", 0},
-			{func() { w.getAs(t, "Unknown/1.0", w.https+"/page") }, "/robots.txt /page", 0},
+			{func() { getAs(t, g, "SecondBot/1.0", g.HTTP+"/page") }, "/robots.txt /hop?x=y /page", 2},
+			{func() { getAs(t, g, "FirstBot/1.0", g.HTTP+"/page") }, "/page", 1},
+			{func() { getAs(t, g, "FirstBot/1.0", g.HTTPS+"/page") }, "/robots.txt /page", 1},
+			{func() { getAs(t, g, "PlainBot/1.0", g.HTTPS+"/page") }, "/page", 0},
+			{func() { getAs(t, g, "Unknown/1.0", g.HTTPS+"/page") }, "/robots.txt /page", 0},
 			{func() { refresh("SecondBot/1.0") }, "/robots.txt", 2},
 			{func() { refresh("PlainBot/1.0") }, "/robots.txt", 0},
 			{func() { refresh("Unknown/1.0") }, "/robots.txt", 0},
 		} {
 			step.do()
 			var paths []string
-			for _, r := range w.takeSeen() {
+			for _, r := range g.TakeRequests() {
 				paths = append(paths, r.RequestURI)
 				if agent := r.UserAgent(); r.URL.Path != "/page" && agent != "Fetcher/1.0" {
 					t.Errorf("%s: User-Agent %s", r.RequestURI, agent)
@@ -252,53 +246,49 @@ func TestSignedRobots(t *testing.T) {
 func TestSignedThroughParent(t *testing.T) {
 	for _, scheme := range []string{"", "http", "https", "socks5"} {
 		t.Run(scheme, func(t *testing.T) {
-			o := options{
-				engine: withSigning(nil),
-				gate: func(o *Options) {
+			o := proxytest.Options{
+				Engine: withSigning(nil),
+				Proxy: func(o *proxy.Options) {
 					o.Settings.Passthrough = func(host string) bool { return host == "second.example.com" }
 				},
 			}
 			if scheme != "" {
-				o.parent = startParent(t, scheme)
+				o.Parent = proxytest.StartParent(t, scheme)
 			}
-			w := newWorld(t, o)
-			_, port, _ := net.SplitHostPort(host(w.https))
+			g := proxytest.Start(t, o)
+			_, port, _ := net.SplitHostPort(proxytest.Host(g.HTTPS))
 			if scheme != "" {
-				w.http, w.https, port = "http://loop.example.com", "https://loop.example.com", "443"
+				g.HTTP, g.HTTPS, port = "http://loop.example.com", "https://loop.example.com", "443"
 			}
-			w.ways(t, func(t *testing.T, v way) {
-				resp, _ := v.get(t, "/a?b")
-				wantStatus(t, resp, 200)
-				resp, _ = send(t, v.client, http.MethodPost, v.origin+"/form", strings.NewReader("a body"))
-				wantStatus(t, resp, 200)
+			g.Ways(t, func(t *testing.T, v proxytest.Way) {
+				resp, _ := v.Get(t, "/a?b")
+				proxytest.WantStatus(t, resp, 200)
+				resp, _ = proxytest.Send(t, v.Client, http.MethodPost, v.Origin+"/form", strings.NewReader("a body"))
+				proxytest.WantStatus(t, resp, 200)
 			})
-			for _, r := range w.takeSeen() {
+			for _, r := range g.TakeRequests() {
 				wantSigned(t, r, newTestKey(1), "string")
 			}
-			conn := tls.Client(w.tunnel("second.example.com:"+port), &tls.Config{RootCAs: w.originRoots, ServerName: "second.example.com"})
+			conn := tls.Client(g.Tunnel("second.example.com:"+port), &tls.Config{RootCAs: g.OriginRoots, ServerName: "second.example.com"})
 			defer conn.Close()
 			io.WriteString(conn, "GET /unseen HTTP/1.1\r\nHost: x\r\nSignature: own\r\nConnection: close\r\n\r\n")
-			if answer, err := io.ReadAll(conn); statusOf(string(answer)) != "200" {
+			if answer, err := io.ReadAll(conn); proxytest.StatusOf(string(answer)) != "200" {
 				t.Fatalf("inside the tunnel: %q, %v", answer, err)
 			}
-			for _, r := range w.takeSeen() {
+			for _, r := range g.TakeRequests() {
 				if r.URL.Path != "/unseen" {
 					wantUnsigned(t, r) // the tunnel belongs to an unknown client
 				} else if len(r.Header["Signature-Input"]) != 0 || r.Header.Get("Signature") != "own" {
 					t.Errorf("in the tunnel arrived %v", r.Header)
 				}
 			}
-			if o.parent == nil {
+			if o.Parent == nil {
 				return
 			}
-			o.parent.mu.Lock()
-			defer o.parent.mu.Unlock()
-			for i, line := range o.parent.log {
-				if i < len(o.parent.headers) && strings.HasPrefix(line, "CONNECT ") && o.parent.headers[i] != nil {
-					for name := range o.parent.headers[i] {
-						if ofSignature(name) {
-							t.Errorf("%s has %s", line, name)
-						}
+			for _, c := range o.Parent.Calls() {
+				for name := range c.Header {
+					if strings.HasPrefix(c.Line, "CONNECT ") && isSignature(name) {
+						t.Errorf("%s has %s", c.Line, name)
 					}
 				}
 			}
@@ -308,9 +298,9 @@ func TestSignedThroughParent(t *testing.T) {
 
 // A WebSocket handshake is signed as any GET, in clear and inside a tunnel.
 func TestSignedWebSocket(t *testing.T) {
-	w := newWorld(t, options{
-		engine: withSigning(nil),
-		handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{
+		Engine: withSigning(nil),
+		Handler: func(rw http.ResponseWriter, r *http.Request) {
 			conn, _, err := http.NewResponseController(rw).Hijack()
 			if err != nil {
 				t.Error(err)
@@ -322,17 +312,17 @@ func TestSignedWebSocket(t *testing.T) {
 	})
 	const handshake = " HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot/1.0\r\nConnection: Upgrade, Signature\r\nSignature: x\r\nUpgrade: websocket\r\n\r\n"
 	for _, answer := range []string{
-		w.raw(fmt.Sprintf("GET %s/chat"+handshake, w.http, "x")),
-		w.secure(host(w.https), "127.0.0.1", fmt.Sprintf("GET /chat"+handshake, host(w.https))),
+		g.Raw(fmt.Sprintf("GET %s/chat"+handshake, g.HTTP, "x")),
+		g.Secure(proxytest.Host(g.HTTPS), "127.0.0.1", fmt.Sprintf("GET /chat"+handshake, proxytest.Host(g.HTTPS))),
 	} {
-		if statusOf(answer) != "101" {
+		if proxytest.StatusOf(answer) != "101" {
 			t.Errorf("got %q", answer)
 		}
-		if x := w.next(t); x.Signed != newTestKey(1).id {
+		if x := g.Next(t); x.Signed != newTestKey(1).id {
 			t.Errorf("the record has Signed %q", x.Signed)
 		}
 	}
-	for _, r := range w.takeSeen() {
+	for _, r := range g.TakeRequests() {
 		wantSigned(t, r, newTestKey(1), "string")
 	}
 }
@@ -359,45 +349,45 @@ func TestNeverUnsigned(t *testing.T) {
 		"panic":   func() []byte { panic("the key is 0123456789abcdef") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			withEither(t, func(t *testing.T, onlyNetHTTP bool) {
+			proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
 				for _, kept := range []bool{false, true} {
 					var signatures atomic.Int64
-					w := newWorld(t, options{
-						egress: func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-						engine: func(c *policy.Config) {
+					g := proxytest.Start(t, proxytest.Options{
+						Egress: func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+						Engine: func(c *policy.Config) {
 							c.Crawlers.Known = append(c.Crawlers.Known, signingCrawler("ExampleBot", failingKey{newTestKey(1), &signatures, f}, nil))
 						},
 					})
-					w.ways(t, func(t *testing.T, v way) {
+					g.Ways(t, func(t *testing.T, v proxytest.Way) {
 						for _, method := range []string{"GET", "POST"} {
 							if signatures.Store(0); kept {
 								signatures.Store(2)
-								resp, _ := v.get(t, "/first")
-								wantStatus(t, resp, 200)
-								w.next(t)
+								resp, _ := v.Get(t, "/first")
+								proxytest.WantStatus(t, resp, 200)
+								g.Next(t)
 								signatures.Store(0)
 							}
-							w.takeSeen()
+							g.TakeRequests()
 							var body io.Reader
 							if method == "POST" {
 								body = strings.NewReader("a body")
 							}
-							resp, text := send(t, v.client, method, v.origin+"/second", body)
-							wantStatus(t, resp, 500)
+							resp, text := proxytest.Send(t, v.Client, method, v.Origin+"/second", body)
+							proxytest.WantStatus(t, resp, 500)
 							if !strings.Contains(text, "could not be signed") || strings.Contains(text, "0123456789abcdef") {
 								t.Errorf("the answer is %s", text)
 							}
-							if x := w.next(t); x.Signed != "" || strings.Contains(x.Error, "0123456789abcdef") || x.Status != 500 {
+							if x := g.Next(t); x.Signed != "" || strings.Contains(x.Error, "0123456789abcdef") || x.Status != 500 {
 								t.Errorf("the record has Signed %q, Status %d, Error %q", x.Signed, x.Status, x.Error)
 							}
-							for _, r := range w.takeSeen() {
+							for _, r := range g.TakeRequests() {
 								t.Errorf("%s %s was sent: %v", r.Method, r.RequestURI, r.Header)
 							}
 						}
 						signatures.Store(2)
-						resp, _ := v.get(t, "/third")
-						wantStatus(t, resp, 200)
-						w.next(t)
+						resp, _ := v.Get(t, "/third")
+						proxytest.WantStatus(t, resp, 200)
+						g.Next(t)
 					})
 				}
 			})
@@ -407,7 +397,7 @@ func TestNeverUnsigned(t *testing.T) {
 
 // A transport that does not say when it has a connection sends nothing that counts as an answer.
 func TestSignedByAnotherTransport(t *testing.T) {
-	silent := Signing{Crawler: "a", Key: newTestKey(1), Agent: testAgent}.Transport(roundTripper(func(r *http.Request) (*http.Response, error) {
+	silent := proxy.Signing{Crawler: "a", Key: newTestKey(1), Agent: testAgent}.Transport(roundTripper(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: http.NoBody, Request: r}, nil
 	}))
 	r, _ := http.NewRequestWithContext(t.Context(), "GET", "http://a.example/", nil)
@@ -423,15 +413,15 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // With Asked, requests are signed from the one after the answer with Accept-Signature on: for this crawler and this origin.
 func TestSignedWhenAsked(t *testing.T) {
 	const ask = `sig1=("@authority" "signature-agent");tag="web-bot-auth"`
-	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		var asked AskedOrigins
-		w := newWorld(t, options{
-			egress: func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-			engine: func(c *policy.Config) {
-				change := func(s *Signing) { s.Asked = &asked }
+	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
+		var asked proxy.AskedOrigins
+		g := proxytest.Start(t, proxytest.Options{
+			Egress: func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+			Engine: func(c *policy.Config) {
+				change := func(s *proxy.Signing) { s.Asked = &asked }
 				c.Crawlers.Known = []*policy.Crawler{signingCrawler("FirstBot", newTestKey(1), change), signingCrawler("SecondBot", newTestKey(2), change)}
 			},
-			handler: func(rw http.ResponseWriter, r *http.Request) {
+			Handler: func(rw http.ResponseWriter, r *http.Request) {
 				switch r.URL.Path {
 				case "/asks":
 					rw.Header().Set("Accept-Signature", ask)
@@ -449,26 +439,26 @@ func TestSignedWhenAsked(t *testing.T) {
 			agent, url string
 			key        byte // 0: none
 		}{
-			{"FirstBot/1.0", w.http + "/plain", 0},
-			{"FirstBot/1.0", w.http + "/other", 0},
-			{"FirstBot/1.0", w.http + "/hints", 0},
-			{"FirstBot/1.0", w.http + "/asks", 0}, // it is not repeated
-			{"FirstBot/1.0", w.http + "/plain", 1},
-			{"FirstBot/1.0", w.http + "/asks", 1},
-			{"FirstBot/1.0", w.https + "/plain", 0}, // another origin
-			{"SecondBot/1.0", w.http + "/plain", 0}, // another crawler
-			{"SecondBot/1.0", w.https + "/asks", 0},
-			{"SecondBot/1.0", w.https + "/plain", 2},
-			{"FirstBot/1.0", w.https + "/plain", 0},
-			{"Unknown/1.0", w.https + "/asks", 0},
-			{"Unknown/1.0", w.https + "/plain", 0},
+			{"FirstBot/1.0", g.HTTP + "/plain", 0},
+			{"FirstBot/1.0", g.HTTP + "/other", 0},
+			{"FirstBot/1.0", g.HTTP + "/hints", 0},
+			{"FirstBot/1.0", g.HTTP + "/asks", 0}, // it is not repeated
+			{"FirstBot/1.0", g.HTTP + "/plain", 1},
+			{"FirstBot/1.0", g.HTTP + "/asks", 1},
+			{"FirstBot/1.0", g.HTTPS + "/plain", 0}, // another origin
+			{"SecondBot/1.0", g.HTTP + "/plain", 0}, // another crawler
+			{"SecondBot/1.0", g.HTTPS + "/asks", 0},
+			{"SecondBot/1.0", g.HTTPS + "/plain", 2},
+			{"FirstBot/1.0", g.HTTPS + "/plain", 0},
+			{"Unknown/1.0", g.HTTPS + "/asks", 0},
+			{"Unknown/1.0", g.HTTPS + "/plain", 0},
 		} {
-			resp := w.getAs(t, step.agent, step.url)
+			resp := getAs(t, g, step.agent, step.url)
 			if strings.HasSuffix(step.url, "/asks") && (resp.StatusCode != 403 || resp.Header.Get("Accept-Signature") != ask) {
 				t.Errorf("%s: the client received %d, %v", step.url, resp.StatusCode, resp.Header)
 			}
 			pages := 0
-			for _, r := range w.takeSeen() {
+			for _, r := range g.TakeRequests() {
 				if r.URL.Path == "/robots.txt" {
 					continue
 				}
@@ -483,32 +473,29 @@ func TestSignedWhenAsked(t *testing.T) {
 				t.Errorf("%s %s: %d requests arrived", step.agent, step.url, pages)
 			}
 		}
-		if n := asked.memory.Len(); n != 2 {
-			t.Errorf("%d pairs are remembered, want 2", n)
-		}
 		// What a client sends is removed, also where nothing is set.
-		req, _ := http.NewRequestWithContext(t.Context(), "GET", w.https+"/plain", nil)
+		req, _ := http.NewRequestWithContext(t.Context(), "GET", g.HTTPS+"/plain", nil)
 		req.Header = http.Header{"User-Agent": {"FirstBot/1.0"}, "Signature": {"x"}, "Signature-Input": {"y"}, "Signature-Agent": {"z"}}
-		resp, err := w.client().Do(req)
+		resp, err := g.Client().Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		wantUnsigned(t, w.last())
+		wantUnsigned(t, g.Last())
 	})
 }
 
 // A robots.txt that asks for signatures asks for them from the page on.
 func TestSignedWhenRobotsAsks(t *testing.T) {
-	w := newWorld(t, options{
-		engine: withSigning(func(s *Signing) { s.Asked = new(AskedOrigins) }),
-		robotsTxt: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{
+		Engine: withSigning(func(s *proxy.Signing) { s.Asked = new(proxy.AskedOrigins) }),
+		RobotsTxt: func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Add("Accept-Signature", `a=("@authority");tag="other"`)
 			rw.Header().Add("Accept-Signature", `b=()`)
 		},
 	})
-	w.get(w.https + "/page")
-	all := w.takeSeen()
+	g.Get(g.HTTPS + "/page")
+	all := g.TakeRequests()
 	if len(all) != 2 {
 		t.Fatalf("%d requests arrived", len(all))
 	}
@@ -518,15 +505,15 @@ func TestSignedWhenRobotsAsks(t *testing.T) {
 
 // Other settings sign with other keys from the next request on. Each request is signed, by one key or the other.
 func TestSignedAfterReload(t *testing.T) {
-	w := newWorld(t, options{engine: withSigning(nil)})
-	s := *w.gate.settings.Load()
+	g := proxytest.Start(t, proxytest.Options{Engine: withSigning(nil)})
+	s := g.Proxy.Settings
 	use := func(key testKey) {
 		next := s
 		next.Engine = s.Engine.Reconfigured(policy.Config{
 			Crawlers: policy.Crawlers{Known: []*policy.Crawler{signingCrawler("ExampleBot", key, nil)}},
-			Robots:   policy.DefaultRobots(), Transport: s.Upstream, Store: store.NewMemory(1 << 20), Log: quietLog,
+			Robots:   policy.DefaultRobots(), Transport: s.Upstream, Store: store.NewMemory(1 << 20), Log: slog.New(slog.DiscardHandler),
 		})
-		if err := w.gate.Use(next); err != nil {
+		if err := g.Proxy.Use(next); err != nil {
 			t.Error(err)
 		}
 	}
@@ -542,16 +529,16 @@ func TestSignedAfterReload(t *testing.T) {
 			}
 		}
 	})
-	w.ways(t, func(t *testing.T, v way) {
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
 		for range 50 {
-			resp, _ := v.get(t, "/a")
-			wantStatus(t, resp, 200)
-			w.next(t)
+			resp, _ := v.Get(t, "/a")
+			proxytest.WantStatus(t, resp, 200)
+			g.Next(t)
 		}
 	})
 	close(stop)
 	all.Wait()
-	for _, r := range w.takeSeen() {
+	for _, r := range g.TakeRequests() {
 		var err error
 		for _, key := range []byte{1, 2, 3} {
 			if _, err = verify(r, newTestKey(key), "string"); err == nil {
@@ -563,6 +550,6 @@ func TestSignedAfterReload(t *testing.T) {
 		}
 	}
 	use(newTestKey(4))
-	w.get(w.http + "/after")
-	wantSigned(t, w.last(), newTestKey(4), "string")
+	g.Get(g.HTTP + "/after")
+	wantSigned(t, g.Last(), newTestKey(4), "string")
 }

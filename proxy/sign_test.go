@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"context"
@@ -22,6 +22,8 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // A testKey is a SigningKey.
@@ -44,16 +46,16 @@ func (k testKey) Sign(message []byte) []byte { return ed25519.Sign(k.private, me
 const testAgent = "https://bots.example.com"
 
 // signingCrawler returns a crawler with requests that are signed, matched by its name in the User-Agent.
-func signingCrawler(name string, key SigningKey, change func(*Signing)) *policy.Crawler {
-	s := Signing{Crawler: name, Key: key, Agent: testAgent}
+func signingCrawler(name string, key proxy.SigningKey, change func(*proxy.Signing)) *policy.Crawler {
+	s := proxy.Signing{Crawler: name, Key: key, Agent: testAgent}
 	if change != nil {
 		change(&s)
 	}
 	return &policy.Crawler{Name: name, UserAgents: []glob.Glob{glob.Text("*" + name + "*")}, Wrap: s.Transport}
 }
 
-// withSigning makes the crawler ExampleBot of a world sign.
-func withSigning(change func(*Signing)) func(*policy.Config) {
+// withSigning makes the crawler ExampleBot of a gate sign.
+func withSigning(change func(*proxy.Signing)) func(*policy.Config) {
 	return func(c *policy.Config) {
 		c.Crawlers.Known = append(c.Crawlers.Known, signingCrawler("ExampleBot", newTestKey(1), change))
 	}
@@ -98,7 +100,7 @@ func verify(r *http.Request, key testKey, form string) (nonce string, err error)
 	if expires, _ := strconv.ParseInt(input[4], 10, 64); expires != created+60 || input[3] != key.id {
 		return "", fmt.Errorf("wrong parameters: %s", input[0])
 	}
-	if age := time.Since(time.Unix(created, 0)); age < 0 || age > patience {
+	if age := time.Since(time.Unix(created, 0)); age < 0 || age > proxytest.Patience {
 		return "", fmt.Errorf("created %v ago", age)
 	}
 	return input[5], verifyByLibrary(r, key, path, covered)
@@ -142,7 +144,7 @@ func wantSigned(t *testing.T, r *http.Request, key testKey, form string) {
 func wantUnsigned(t *testing.T, r *http.Request) {
 	t.Helper()
 	for name := range r.Header {
-		if ofSignature(name) {
+		if isSignature(name) {
 			t.Errorf("%s %s has %s: %q", r.Method, r.RequestURI, name, r.Header[name])
 		}
 	}
@@ -184,29 +186,29 @@ func TestSigned(t *testing.T) {
 		{name: "report mode", method: "GET", path: "/private/x", headers: []string{"User-Agent", "ExampleBot reports"}},
 	}
 	key := newTestKey(1)
-	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
+	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
 		for _, form := range []string{"string", "dictionary"} {
-			w := newWorld(t, options{
-				robots:  "User-agent: *\nDisallow: /private/\nDisallow: /permitted/\n",
-				handler: func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }, // else it closes the connection of a long one
-				egress:  func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-				engine: func(c *policy.Config) {
-					change := func(s *Signing) { s.Dictionary = form == "dictionary" }
+			g := proxytest.Start(t, proxytest.Options{
+				Robots:  "User-agent: *\nDisallow: /private/\nDisallow: /permitted/\n",
+				Handler: func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }, // else it closes the connection of a long one
+				Egress:  func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+				Engine: func(c *policy.Config) {
+					change := func(s *proxy.Signing) { s.Dictionary = form == "dictionary" }
 					reports := signingCrawler("reports", key, change)
 					reports.Mode = policy.Report
 					c.Crawlers.Known = []*policy.Crawler{reports}
 					withSigning(change)(c)
-					c.Overrides = []policy.Override{{Paths: []string{"/permitted/"}, Hosts: []glob.Glob{mustHost(t, "*")}, Action: policy.Allow, Reason: "r"}}
+					c.Overrides = []policy.Override{{Paths: []string{"/permitted/"}, Hosts: []glob.Glob{proxytest.MustHost(t, "*")}, Action: policy.Allow, Reason: "r"}}
 				},
 			})
 			t.Run(form, func(t *testing.T) {
-				w.ways(t, func(t *testing.T, v way) {
+				g.Ways(t, func(t *testing.T, v proxytest.Way) {
 					for _, c := range cases {
-						if c.http1 && v.name == "https HTTP/2" {
+						if c.http1 && v.Name == "https HTTP/2" {
 							continue
 						}
 						t.Run(c.name, func(t *testing.T) {
-							req, err := http.NewRequestWithContext(t.Context(), c.method, v.origin+c.path, strings.NewReader(c.body))
+							req, err := http.NewRequestWithContext(t.Context(), c.method, v.Origin+c.path, strings.NewReader(c.body))
 							if err != nil {
 								t.Fatal(err)
 							}
@@ -223,13 +225,13 @@ func TestSigned(t *testing.T) {
 									req.Header[name] = []string{c.headers[i+1]}
 								}
 							}
-							resp, err := v.client.Do(req)
+							resp, err := v.Client.Do(req)
 							if err != nil {
 								t.Fatal(err)
 							}
 							resp.Body.Close()
-							wantStatus(t, resp, 200)
-							r, x := w.last(), w.next(t)
+							proxytest.WantStatus(t, resp, 200)
+							r, x := g.Last(), g.Next(t)
 							want := c.path
 							if c.sent != "" {
 								want = c.sent
@@ -239,7 +241,7 @@ func TestSigned(t *testing.T) {
 							}
 							wantSigned(t, r, key, form)
 							for name := range r.Header {
-								if plain := strings.ToLower(name); ofSignature(name) && plain != "signature" && plain != "signature-input" && plain != "signature-agent" {
+								if plain := strings.ToLower(name); isSignature(name) && plain != "signature" && plain != "signature-input" && plain != "signature-agent" {
 									t.Errorf("the client's %s arrived", name)
 								}
 							}
@@ -250,14 +252,14 @@ func TestSigned(t *testing.T) {
 								t.Errorf("the record has Signed %q after %v", x.Signed, x.Signing)
 							}
 							for name := range resp.Header {
-								if ofSignature(name) {
+								if isSignature(name) {
 									t.Errorf("the client received %s", name)
 								}
 							}
 						})
 					}
 				})
-				for _, r := range w.robotsRequests() {
+				for _, r := range robotsRequests(g) {
 					wantSigned(t, r, key, form)
 				}
 			})
@@ -266,10 +268,8 @@ func TestSigned(t *testing.T) {
 }
 
 // robotsRequests returns the requests for robots.txt that arrived.
-func (w *world) robotsRequests() (all []*http.Request) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, r := range w.seen {
+func robotsRequests(g *proxytest.Gate) (all []*http.Request) {
+	for _, r := range g.Requests() {
 		if r.RequestURI == "/robots.txt" {
 			all = append(all, r)
 		}
@@ -279,27 +279,27 @@ func (w *world) robotsRequests() (all []*http.Request) {
 
 // What crawlers without a signature, and unknown clients, send passes as it came.
 func TestUnsigned(t *testing.T) {
-	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		w := newWorld(t, options{
-			egress: func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-			engine: func(c *policy.Config) {
+	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
+		g := proxytest.Start(t, proxytest.Options{
+			Egress: func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+			Engine: func(c *policy.Config) {
 				c.Crawlers.Known = []*policy.Crawler{signingCrawler("SignedBot", newTestKey(1), nil), {Name: "ExampleBot", UserAgents: []glob.Glob{glob.Text("*ExampleBot*")}}}
 			},
 		})
 		own := []string{"Signature", "sig9=:AA==:", "Signature-Input", `sig9=("@path")`, "Signature-Agent", `"https://own.example"`}
-		w.ways(t, func(t *testing.T, v way) {
+		g.Ways(t, func(t *testing.T, v proxytest.Way) {
 			for _, agent := range []string{"ExampleBot/1.0", "Unknown/1.0"} {
-				req, _ := http.NewRequestWithContext(t.Context(), "GET", v.origin+"/a", nil)
+				req, _ := http.NewRequestWithContext(t.Context(), "GET", v.Origin+"/a", nil)
 				req.Header.Set("User-Agent", agent)
 				for i := 0; i < len(own); i += 2 {
 					req.Header.Set(own[i], own[i+1])
 				}
-				resp, err := v.client.Do(req)
+				resp, err := v.Client.Do(req)
 				if err != nil {
 					t.Fatal(err)
 				}
 				resp.Body.Close()
-				r, x := w.last(), w.next(t)
+				r, x := g.Last(), g.Next(t)
 				for i := 0; i < len(own); i += 2 {
 					if got := r.Header[own[i]]; !slices.Equal(got, own[i+1:i+2]) {
 						t.Errorf("%s: %s: got %q, want %q", agent, own[i], got, own[i+1])
@@ -310,7 +310,7 @@ func TestUnsigned(t *testing.T) {
 				}
 			}
 		})
-		for _, r := range w.robotsRequests() {
+		for _, r := range robotsRequests(g) {
 			wantUnsigned(t, r)
 		}
 	})
@@ -318,26 +318,26 @@ func TestUnsigned(t *testing.T) {
 
 // Fields of a signature in the trailer of a client's request are removed, too.
 func TestSignedTrailer(t *testing.T) {
-	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		w := newWorld(t, options{
-			egress:  func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-			engine:  withSigning(nil),
-			handler: func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }, // then the trailer is known
+	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
+		g := proxytest.Start(t, proxytest.Options{
+			Egress:  func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+			Engine:  withSigning(nil),
+			Handler: func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }, // then the trailer is known
 		})
-		w.ways(t, func(t *testing.T, v way) {
-			req, err := http.NewRequestWithContext(t.Context(), "POST", v.origin+"/upload", io.NopCloser(strings.NewReader("a body")))
+		g.Ways(t, func(t *testing.T, v proxytest.Way) {
+			req, err := http.NewRequestWithContext(t.Context(), "POST", v.Origin+"/upload", io.NopCloser(strings.NewReader("a body")))
 			if err != nil {
 				t.Fatal(err)
 			}
 			req.Header.Set("User-Agent", "ExampleBot/1.0")
 			req.Trailer = http.Header{"Signature": {"x"}, "Signature-Input": {"y"}}
-			resp, err := v.client.Do(req)
+			resp, err := v.Client.Do(req)
 			if err != nil {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
-			wantStatus(t, resp, 200)
-			r := w.last()
+			proxytest.WantStatus(t, resp, 200)
+			r := g.Last()
 			wantSigned(t, r, newTestKey(1), "string")
 			if len(r.Trailer) != 0 {
 				t.Errorf("the trailer %v arrived", r.Trailer)
@@ -361,7 +361,7 @@ func BenchmarkSigning(b *testing.B) {
 		b.Fatal(err)
 	}
 	r.Header = http.Header{"User-Agent": {"ExampleBot/1.0"}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"}, "Accept-Language": {"en"}, "Cookie": {"a=b"}, "Referer": {"https://shop.example/"}}
-	for name, t := range map[string]http.RoundTripper{"unsigned": next, "signed": Signing{Crawler: "a", Key: key, Agent: testAgent}.Transport(next)} {
+	for name, t := range map[string]http.RoundTripper{"unsigned": next, "signed": proxy.Signing{Crawler: "a", Key: key, Agent: testAgent}.Transport(next)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -378,4 +378,15 @@ func BenchmarkSigning(b *testing.B) {
 			key.Sign(message)
 		}
 	})
+}
+
+// isSignature reports whether a field belongs to a signature, in any spelling that a server may take for its name.
+func isSignature(name string) bool {
+	plain := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return slices.Contains([]string{"signature", "signature-input", "signature-agent"}, plain)
 }

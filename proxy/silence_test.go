@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -8,46 +8,43 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"robotsgate/proxy/internal/body"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/proxytest"
 )
-
-const short = 200 * time.Millisecond
-
-func idleAfter(d time.Duration) func(*Options) {
-	return func(o *Options) { o.Limits.IdleTimeout, o.Silence = d, d }
-}
 
 // A client that stops in the middle of its body is answered, and holds neither the
 // gate nor the origin.
 func TestUploadStalls(t *testing.T) {
 	ended := make(chan error, 10)
-	w := newWorld(t, options{gate: idleAfter(short), handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Proxy: proxytest.IdleAfter(proxytest.Short), Handler: func(rw http.ResponseWriter, r *http.Request) {
 		_, err := io.ReadAll(r.Body)
 		ended <- err
 	}})
-	w.ways(t, func(t *testing.T, v way) {
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
 		body, rest := io.Pipe()
 		defer rest.Close()
-		defer time.AfterFunc(patience, func() { rest.Close() }).Stop() // if the gate waits for longer, it gets a whole body
+		defer time.AfterFunc(proxytest.Patience, func() { rest.Close() }).Stop() // if the gate waits for longer, it gets a whole body
 		go rest.Write([]byte("the beginning"))
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.origin+"/up", body)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.Origin+"/up", body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.Header.Set("User-Agent", "ExampleBot/1.0")
-		resp, err := v.client.Do(req)
+		resp, err := v.Client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		wantStatus(t, resp, 408)
-		wantHeader(t, resp, "Proxy-Status", "robotsgate;error=http_request_error")
-		if receive(t, ended, "the end of the upload") == nil {
+		proxytest.WantStatus(t, resp, 408)
+		proxytest.WantHeader(t, resp, "Proxy-Status", "robotsgate;error=http_request_error")
+		if proxytest.Receive(t, ended, "the end of the upload") == nil {
 			t.Error("the origin took it for complete")
 		}
 	})
@@ -55,77 +52,18 @@ func TestUploadStalls(t *testing.T) {
 
 // The same if the body is not read: net/http reads it to its end before it answers.
 func TestUnreadBodyStalls(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) {
-		o.Limits.IdleTimeout, o.Limits.HeaderTimeout = short, short
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) {
+		o.Limits.IdleTimeout, o.Limits.HeaderTimeout = proxytest.Short, proxytest.Short
 	}})
 	for target, want := range map[string]string{
-		w.http + "/private/": "403",
-		w.http + "/%":        "400",
+		g.HTTP + "/private/": "403",
+		g.HTTP + "/%":        "400",
 		"/":                  "405", // the gate's own page
 	} {
-		answer := w.raw("POST " + target + " HTTP/1.1\r\nHost: x\r\nUser-Agent: ExampleBot\r\nContent-Length: 100\r\n\r\nthe beginning")
-		if got := statusOf(answer); got != want {
+		answer := g.Raw("POST " + target + " HTTP/1.1\r\nHost: x\r\nUser-Agent: ExampleBot\r\nContent-Length: 100\r\n\r\nthe beginning")
+		if got := proxytest.StatusOf(answer); got != want {
 			t.Errorf("%s: got %s, want %s", target, got, want)
 		}
-	}
-}
-
-// A client that does not read its response is cut off.
-func TestResponseNotRead(t *testing.T) {
-	ended := make(chan struct{}, 10)
-	w := newWorld(t, options{gate: idleAfter(short), handler: func(rw http.ResponseWriter, r *http.Request) {
-		defer func() { ended <- struct{}{} }()
-		for buf := make([]byte, 64<<10); ; {
-			if _, err := rw.Write(buf); err != nil {
-				return
-			}
-		}
-	}})
-	w.ways(t, func(t *testing.T, v way) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, v.origin+"/endless", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := v.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		receive(t, ended, "the end of the response")
-		if x := w.next(t); x.Error != "the client does not read its response" && x.Error != "the client left" {
-			t.Errorf("recorded as %q", x.Error)
-		}
-	})
-}
-
-// An origin that stops in the middle of its response is cut off, and the response
-// does not look complete.
-func TestOriginFallsSilent(t *testing.T) {
-	for _, length := range []string{"", "100"} {
-		ended := make(chan struct{}, 10)
-		w := newWorld(t, options{gate: func(o *Options) { o.Silence = short }, handler: func(rw http.ResponseWriter, r *http.Request) {
-			if length != "" {
-				rw.Header().Set("Content-Length", length)
-			}
-			io.WriteString(rw, "the beginning")
-			http.NewResponseController(rw).Flush()
-			<-r.Context().Done()
-			ended <- struct{}{}
-		}})
-		w.ways(t, func(t *testing.T, v way) {
-			resp, err := v.client.Get(v.origin + "/")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer resp.Body.Close()
-			if body, err := io.ReadAll(resp.Body); err == nil || string(body) != "the beginning" {
-				t.Errorf("the client read %q, %v", body, err)
-			}
-			receive(t, ended, "the end at the origin")
-			if x := w.next(t); !strings.HasPrefix(x.Error, "the origin was silent for") {
-				t.Errorf("recorded as %q", x.Error)
-			}
-		})
 	}
 }
 
@@ -170,44 +108,18 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// A response may be silent for as long as the origin likes, in every version of
-// HTTP, and end whenever it does.
-func TestSilentStream(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Limits.IdleTimeout = short }, handler: func(rw http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		rw.Header().Set("Content-Type", "text/event-stream")
-		for _, event := range []string{"data: 1\n\n", "data: 2\n\n", ""} {
-			io.WriteString(rw, event)
-			http.NewResponseController(rw).Flush()
-			<-time.After(3 * short)
-		}
-	}})
-	w.ways(t, func(t *testing.T, v way) {
-		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			var body io.Reader
-			if method == http.MethodPost {
-				body = strings.NewReader("a question")
-			}
-			_, answer := send(t, v.client, method, v.origin+"/", body)
-			if answer != "data: 1\n\ndata: 2\n\n" {
-				t.Errorf("%s: got %q", method, answer)
-			}
-		}
-	})
-}
-
 // An upload waits for an origin that takes its time, however long that is.
 func TestSlowOriginOfUpload(t *testing.T) {
 	const size = 20 << 20
 	const idle = time.Second // for the client too, on a busy machine
-	w := newWorld(t, options{gate: func(o *Options) { o.Limits.IdleTimeout = idle }, handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Limits.IdleTimeout = idle }, Handler: func(rw http.ResponseWriter, r *http.Request) {
 		io.CopyN(io.Discard, r.Body, 64<<10)
 		<-time.After(idle * 3 / 2)
 		n, err := io.Copy(io.Discard, r.Body)
 		fmt.Fprint(rw, n+64<<10, err)
 	}})
-	w.ways(t, func(t *testing.T, v way) {
-		_, answer := send(t, v.client, http.MethodPost, v.origin+"/", strings.NewReader(strings.Repeat("x", size)))
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		_, answer := proxytest.Send(t, v.Client, http.MethodPost, v.Origin+"/", strings.NewReader(strings.Repeat("x", size)))
 		if answer != fmt.Sprint(size, nil) {
 			t.Errorf("got %q", answer)
 		}
@@ -226,7 +138,7 @@ func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return ni
 // A WebSocket in which neither side speaks ends; one that breaks off ends at once.
 func TestSilentWebSocket(t *testing.T) {
 	ended := make(chan error, 1)
-	w := newWorld(t, options{gate: idleAfter(short), handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Proxy: proxytest.IdleAfter(proxytest.Short), Handler: func(rw http.ResponseWriter, r *http.Request) {
 		conn, buf, err := http.NewResponseController(rw).Hijack()
 		if err != nil {
 			t.Error(err)
@@ -237,40 +149,53 @@ func TestSilentWebSocket(t *testing.T) {
 		_, err = io.Copy(io.Discard, buf)
 		ended <- cmp.Or(err, io.EOF)
 	}})
-	conn := w.dial()
+	conn := g.Dial()
 	defer conn.Close()
-	fmt.Fprintf(conn, "GET %s/socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nUser-Agent: ExampleBot\r\n\r\nhello", w.http)
-	conn.SetDeadline(time.Now().Add(patience))
+	fmt.Fprintf(conn, "GET %s/socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nUser-Agent: ExampleBot\r\n\r\nhello", g.HTTP)
+	conn.SetDeadline(time.Now().Add(proxytest.Patience))
 	r := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantStatus(t, resp, 101)
-	wantHeader(t, resp, "Upgrade", "websocket")
-	wantHeader(t, resp, "Connection", "Upgrade")
-	wantHeader(t, resp, "Alt-Svc", "")
-	receive(t, ended, "the end at the origin")
+	proxytest.WantStatus(t, resp, 101)
+	proxytest.WantHeader(t, resp, "Upgrade", "websocket")
+	proxytest.WantHeader(t, resp, "Connection", "Upgrade")
+	proxytest.WantHeader(t, resp, "Alt-Svc", "")
+	proxytest.Receive(t, ended, "the end at the origin")
 	if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the client read %q, %v", rest, err)
 	}
 }
 
-// A client may take its time to read, longer than it may keep an idle connection.
-func TestSlowReader(t *testing.T) {
-	const size = 16 << 20
-	w := newWorld(t, options{gate: func(o *Options) { o.Limits.IdleTimeout = short }, handler: func(rw http.ResponseWriter, r *http.Request) {
-		rw.Write(make([]byte, size))
-	}})
-	w.ways(t, func(t *testing.T, v way) {
-		resp, err := v.client.Get(v.origin + "/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		<-time.After(3 * short)
-		if n, err := io.Copy(io.Discard, resp.Body); n != size || err != nil {
-			t.Errorf("the client read %d bytes, %v", n, err)
-		}
-	})
+// Transport looks once more at a body that it has sent whole. net/http may have
+// closed it by then, and the look must not fail for that.
+func TestWholeBodyEndsAfterClose(t *testing.T) {
+	closed := false
+	below := readCloser{
+		read: func(p []byte) (int, error) {
+			return copy(p, "four"), map[bool]error{true: http.ErrBodyReadAfterClose}[closed]
+		},
+		close: func() error { closed = true; return nil },
+	}
+	r := httptest.NewRequest("POST", "http://origin.example/", below)
+	r.ContentLength = 4
+	body := body.NewUpload(r, http.NewResponseController(httptest.NewRecorder()), time.Minute)
+	buf := make([]byte, 100)
+	if n, err := body.Read(buf); n != 4 || err != nil {
+		t.Fatalf("got %d bytes, %v", n, err)
+	}
+	below.Close()
+	if n, err := body.Read(buf); n != 0 || err != io.EOF {
+		t.Errorf("after the end: got %d bytes, %v, want EOF", n, err)
+	}
 }
+
+type readCloser struct {
+	read  func([]byte) (int, error)
+	close func() error
+}
+
+func (r readCloser) Read(p []byte) (int, error) { return r.read(p) }
+
+func (r readCloser) Close() error { return r.close() }

@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -20,6 +21,8 @@ import (
 
 	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // TestSoak puts the gate under clients that leave at any time and origins that
@@ -28,22 +31,19 @@ import (
 func TestSoak(t *testing.T) {
 	last := gatetest.Size(3*time.Second, 30*time.Second)
 	s := &soak{random: gatetest.Random(t)}
-	s.world = newWorld(t, options{
-		handler: s.serve, robotsTxt: s.robots,
-		gate: func(o *Options) {
-			o.Done, o.Log = func(*Record) {}, quietLog
+	s.Gate = proxytest.Start(t, proxytest.Options{
+		Handler: s.serve, RobotsTxt: s.robots, Forget: true,
+		Proxy: func(o *proxy.Options) {
+			o.Done, o.Log = func(*proxy.Record) {}, slog.New(slog.DiscardHandler)
 			o.Limits.HeaderTimeout, o.Limits.IdleTimeout, o.Silence = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
 			o.Settings.Tags.HeadTimeout = 100 * time.Millisecond
 		},
 		// Asked for again all the time; while it can't be had, the last good copy serves.
-		engine: func(c *policy.Config) {
-			c.Log = quietLog
+		Engine: func(c *policy.Config) {
+			c.Log = slog.New(slog.DiscardHandler)
 			c.Robots.MinAge, c.Robots.MaxAge, c.Robots.Timeout = 0, 10*time.Millisecond, time.Second
 		},
 	})
-	s.mu.Lock()
-	s.forget = true
-	s.mu.Unlock()
 	s.run(t, time.Second) // until everything has been used once
 	before := s.settle()
 	s.run(t, last)
@@ -54,7 +54,7 @@ func TestSoak(t *testing.T) {
 			pprof.Lookup("goroutine").WriteTo(t.Output(), 1)
 		}
 	}()
-	eventually(t, "all is as it was before", func() bool {
+	proxytest.Eventually(t, "all is as it was before", func() bool {
 		after = s.settle()
 		return after.goroutines <= before.goroutines+5 && after.files <= before.files+5 && after.heap <= before.heap+8<<20
 	})
@@ -62,13 +62,13 @@ func TestSoak(t *testing.T) {
 	if s.answered.Load() < s.asked.Load()/4 {
 		t.Errorf("of %d requests only %d were answered", s.asked.Load(), s.answered.Load())
 	}
-	if resp, _ := s.get(s.http + "/"); resp.StatusCode != 200 && resp.StatusCode != 403 {
+	if resp, _ := s.Get(s.HTTP + "/"); resp.StatusCode != 200 && resp.StatusCode != 403 {
 		t.Errorf("afterwards a request is answered with %d", resp.StatusCode)
 	}
 }
 
 type soak struct {
-	*world
+	*proxytest.Gate
 	random          *rand.Rand
 	asked, answered atomic.Int64
 }
@@ -81,7 +81,7 @@ type load struct {
 
 // settle closes what is only kept for the next request, and measures.
 func (s *soak) settle() load {
-	s.transport.Close()
+	s.Transport.Close()
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -98,7 +98,7 @@ func (s *soak) robots(w http.ResponseWriter, r *http.Request) {
 	case 1:
 		hangUp(w)
 	default:
-		io.WriteString(w, exampleRobots)
+		io.WriteString(w, proxytest.ExampleRobots)
 	}
 }
 
@@ -162,7 +162,7 @@ func hangUp(w http.ResponseWriter) {
 func (s *soak) run(t *testing.T, last time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), last)
 	defer cancel()
-	clients := []*http.Client{s.clientVia("http", s.addr, false), s.clientVia("http", s.addr, true)}
+	clients := []*http.Client{s.ClientVia("http", s.Addr, false), s.ClientVia("http", s.Addr, true)}
 	var all sync.WaitGroup
 	for range 32 {
 		all.Go(func() {
@@ -188,7 +188,7 @@ func one[T any](random *rand.Rand, of ...T) T { return of[random.IntN(len(of))] 
 func (s *soak) ask(ctx context.Context, client *http.Client) {
 	ctx, cancel := context.WithTimeout(ctx, one(s.random, 5*time.Millisecond, 50*time.Millisecond, 5*time.Second))
 	defer cancel()
-	url := one(s.random, s.http, s.https) + one(s.random, "/", "/page.html", "/page.html", "/private/", "/long.bin", "/cut", "/reset", "/silent", "/events", "/robots.txt")
+	url := one(s.random, s.HTTP, s.HTTPS) + one(s.random, "/", "/page.html", "/page.html", "/private/", "/long.bin", "/cut", "/reset", "/silent", "/events", "/robots.txt")
 	var body io.Reader
 	if s.random.IntN(4) == 0 {
 		body = bytes.NewReader(make([]byte, s.random.IntN(300_000)))
@@ -213,26 +213,26 @@ func (s *soak) ask(ctx context.Context, client *http.Client) {
 
 // speak sends bytes that may be no request at all, and goes at some point.
 func (s *soak) speak() {
-	conn, err := net.Dial("tcp", s.addr)
+	conn, err := net.Dial("tcp", s.Addr)
 	if err != nil {
 		return
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(time.Second))
 	whole := one(s.random,
-		"GET "+s.http+"/page.html HTTP/1.1\r\nHost: x\r\n\r\nGET "+s.http+"/ HTTP/1.1\r\nHost: x\r\n\r\n",
-		"POST "+s.http+"/up HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nnot all of it",
-		"POST "+s.http+"/up HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n",
-		"GET "+s.http+"/socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello, socket",
-		"CONNECT "+host(s.https)+" HTTP/1.1\r\n\r\n\x16\x03\x01\x02\x00\x01\x00",
-		"CONNECT "+host(s.http)+" HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: "+host(s.http)+"\r\n\r\n",
-		"GET "+s.http+"/long.bin HTTP/1.0\r\n\r\n",
+		"GET "+s.HTTP+"/page.html HTTP/1.1\r\nHost: x\r\n\r\nGET "+s.HTTP+"/ HTTP/1.1\r\nHost: x\r\n\r\n",
+		"POST "+s.HTTP+"/up HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nnot all of it",
+		"POST "+s.HTTP+"/up HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n",
+		"GET "+s.HTTP+"/socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello, socket",
+		"CONNECT "+proxytest.Host(s.HTTPS)+" HTTP/1.1\r\n\r\n\x16\x03\x01\x02\x00\x01\x00",
+		"CONNECT "+proxytest.Host(s.HTTP)+" HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: "+proxytest.Host(s.HTTP)+"\r\n\r\n",
+		"GET "+s.HTTP+"/long.bin HTTP/1.0\r\n\r\n",
 		"\x16\x03\x01garbage", "\x05\x01\x00", "\r\n\r\n", "GET",
 	)
 	if s.random.IntN(8) == 0 {
-		fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\n\r\n", host(s.https))
-		if _, err := readHead(conn); err == nil {
-			tls.Client(conn, &tls.Config{RootCAs: s.roots, ServerName: "127.0.0.1"}).Handshake()
+		fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\n\r\n", proxytest.Host(s.HTTPS))
+		if _, err := proxytest.ReadHead(conn); err == nil {
+			tls.Client(conn, &tls.Config{RootCAs: s.Roots, ServerName: "127.0.0.1"}).Handshake()
 		}
 		return
 	}

@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bytes"
@@ -10,12 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/proxy"
 	"robotsgate/proxy/internal/client"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // socksTo returns a request to connect to a name or to an address of IPv4.
@@ -39,9 +39,9 @@ func received(t *testing.T, conn net.Conn, want string) {
 }
 
 // openSocks connects to a host through the gate.
-func openSocks(t *testing.T, w *world, hostname, port string) net.Conn {
+func openSocks(t *testing.T, g *proxytest.Gate, hostname, port string) net.Conn {
 	t.Helper()
-	conn := dialed(t, w.addr)
+	conn := dialed(t, g.Addr)
 	io.WriteString(conn, "\x05\x01\x00"+socksTo(hostname, port))
 	received(t, conn, "\x05\x00"+socksReply(0))
 	return conn
@@ -58,68 +58,68 @@ func TestSocksAnswers(t *testing.T) {
 	request := socksTo("loop.example.com", "80")
 	yes := socksReply(0)
 	for _, c := range []struct {
-		name, world, send, want string
-		reason                  ConnRefusal
-		kind                    Refusal // of the record; "": there is none
+		name, gate, send, want string
+		reason                 proxy.ConnRefusal
+		kind                   proxy.Refusal // of the record; "": there is none
 	}{
 		{name: "no login", send: none + request, want: "\x05\x00" + yes},
 		{name: "methods unknown", send: "\x05\x02\x01\x80", want: "\x05\xff", reason: client.SocksMethod},
 		{name: "no methods", send: "\x05\x00", want: "\x05\xff", reason: client.SocksMethod},
 		{name: "both methods, and no login is configured", send: both + request, want: "\x05\x00" + yes},
 		{name: "a login only, and none is configured", send: loginOnly + login("a", "b") + request, want: "\x05\x02\x01\x00" + yes},
-		{name: "the right login", world: "logins", send: both + login("team", newsPassword) + request, want: "\x05\x02\x01\x00" + yes},
-		{name: "the right login, only that is offered", world: "logins", send: loginOnly + login("team", newsPassword) + request, want: "\x05\x02\x01\x00" + yes},
-		{name: "a wrong password", world: "logins", send: both + login("team", "wrong"), want: "\x05\x02\x01\x01", reason: client.SocksLogin},
-		{name: "a wrong user", world: "logins", send: both + login("other", newsPassword), want: "\x05\x02\x01\x01", reason: client.SocksLogin},
-		{name: "an empty login", world: "logins", send: loginOnly + login("", ""), want: "\x05\x02\x01\x01", reason: client.SocksLogin},
-		{name: "no login, but one is needed", world: "logins", send: none, want: "\x05\xff", reason: client.SocksLogin},
-		{name: "an unknown client", world: "unknown", send: none, want: "\x05\xff", reason: client.SocksLogin},
-		{name: "an unknown client with a login", world: "unknown", send: loginOnly + login("a", "b"), want: "\x05\x02\x01\x01", reason: client.SocksLogin},
-		{name: "a client known by its address", world: "known", send: none + request, want: "\x05\x00" + yes},
-		{name: "a client that may be known by its User-Agent", world: "agent", send: none + request, want: "\x05\x00" + yes},
-		{name: "a wrong login counts as none", world: "optional", send: both + login("team", "wrong") + request, want: "\x05\x02\x01\x00" + yes},
+		{name: "the right login", gate: "logins", send: both + login("team", proxytest.NewsPassword) + request, want: "\x05\x02\x01\x00" + yes},
+		{name: "the right login, only that is offered", gate: "logins", send: loginOnly + login("team", proxytest.NewsPassword) + request, want: "\x05\x02\x01\x00" + yes},
+		{name: "a wrong password", gate: "logins", send: both + login("team", "wrong"), want: "\x05\x02\x01\x01", reason: client.SocksLogin},
+		{name: "a wrong user", gate: "logins", send: both + login("other", proxytest.NewsPassword), want: "\x05\x02\x01\x01", reason: client.SocksLogin},
+		{name: "an empty login", gate: "logins", send: loginOnly + login("", ""), want: "\x05\x02\x01\x01", reason: client.SocksLogin},
+		{name: "no login, but one is needed", gate: "logins", send: none, want: "\x05\xff", reason: client.SocksLogin},
+		{name: "an unknown client", gate: "unknown", send: none, want: "\x05\xff", reason: client.SocksLogin},
+		{name: "an unknown client with a login", gate: "unknown", send: loginOnly + login("a", "b"), want: "\x05\x02\x01\x01", reason: client.SocksLogin},
+		{name: "a client known by its address", gate: "known", send: none + request, want: "\x05\x00" + yes},
+		{name: "a client that may be known by its User-Agent", gate: "agent", send: none + request, want: "\x05\x00" + yes},
+		{name: "a wrong login counts as none", gate: "optional", send: both + login("team", "wrong") + request, want: "\x05\x02\x01\x00" + yes},
 		{name: "a login of another version", send: loginOnly + "\x05\x01a\x01b", want: "\x05\x02\x01\x01", reason: client.SocksMalformed},
 		{name: "BIND", send: none + "\x05\x02\x00\x01\x7f\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(7), reason: client.SocksCommand},
 		{name: "UDP ASSOCIATE", send: none + "\x05\x03\x00\x01\x7f\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(7), reason: client.SocksCommand},
 		{name: "another type of address", send: none + "\x05\x01\x00\x05\x7f\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(8), reason: client.SocksAddressType},
 		{name: "a request of another version", send: none + "\x04\x01\x00\x01\x7f\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(1), reason: client.SocksMalformed},
-		{name: "a prohibited address", send: none + socksTo("169.254.169.254", "80"), want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
-		{name: "a prohibited address as a name", send: none + "\x05\x01\x00\x03\x0f169.254.169.254\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
-		{name: "a prohibited address of IPv6", send: none + "\x05\x01\x00\x04" + strings.Repeat("\x00", 15) + "\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
+		{name: "a prohibited address", send: none + socksTo("169.254.169.254", "80"), want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.ByGuard},
+		{name: "a prohibited address as a name", send: none + "\x05\x01\x00\x03\x0f169.254.169.254\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.ByGuard},
+		{name: "a prohibited address of IPv6", send: none + "\x05\x01\x00\x04" + strings.Repeat("\x00", 15) + "\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.ByGuard},
 		{name: "a prohibited address of IPv4 in IPv6", send: none + "\x05\x01\x00\x04" + strings.Repeat("\x00", 10) +
-			"\xff\xff\x0a\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
+			"\xff\xff\x0a\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.ByGuard},
 		{name: "a permitted address", send: none + socksTo("127.0.0.1", "80"), want: "\x05\x00" + yes},
-		{name: "a forbidden host", world: "deny host", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
-		{name: "a forbidden port", world: "ports", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: ByGuard},
+		{name: "a forbidden host", gate: "deny host", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.ByGuard},
+		{name: "a forbidden port", gate: "ports", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.ByGuard},
 		{name: "a name that leads to a prohibited address", send: none + socksTo("metadata.example.com", "80"), want: "\x05\x00" + yes},
-		{name: "denied by an override", world: "deny override", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: Refusal(policy.ByOverride)},
-		{name: "another host than an override denies", world: "deny override", send: none + socksTo("second.example.com", "80"), want: "\x05\x00" + yes},
-		{name: "denied by an override, reported only", world: "deny override, report", send: none + request, want: "\x05\x00" + yes},
-		{name: "denied for some paths", world: "deny paths", send: none + request, want: "\x05\x00" + yes},
-		{name: "denied for another crawler", world: "deny other", send: none + request, want: "\x05\x00" + yes},
-		{name: "an address whose name may be allowed", world: "allowlist", send: none + socksTo("127.0.0.1", "80"), want: "\x05\x00" + yes},
-		{name: "a name that is not allowed", world: "allowlist", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: Refusal(policy.ByOverride)},
-		{name: "the gate's own page", send: none + socksTo(ownName, "80"), want: "\x05\x00" + yes},
+		{name: "denied by an override", gate: "deny override", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.Refusal(policy.ByOverride)},
+		{name: "another host than an override denies", gate: "deny override", send: none + socksTo("second.example.com", "80"), want: "\x05\x00" + yes},
+		{name: "denied by an override, reported only", gate: "deny override, report", send: none + request, want: "\x05\x00" + yes},
+		{name: "denied for some paths", gate: "deny paths", send: none + request, want: "\x05\x00" + yes},
+		{name: "denied for another crawler", gate: "deny other", send: none + request, want: "\x05\x00" + yes},
+		{name: "an address whose name may be allowed", gate: "allowlist", send: none + socksTo("127.0.0.1", "80"), want: "\x05\x00" + yes},
+		{name: "a name that is not allowed", gate: "allowlist", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.Refusal(policy.ByOverride)},
+		{name: "the gate's own page", send: none + socksTo("robotsgate.invalid", "80"), want: "\x05\x00" + yes},
 		{name: "no host name", send: none + socksTo("a b", "80"), want: "\x05\x00" + socksReply(4), reason: client.SocksUnreachable},
 		{name: "a name with a port", send: none + socksTo("example.com:443", "80"), want: "\x05\x00" + socksReply(4), reason: client.SocksUnreachable},
 		{name: "an empty name", send: none + socksTo("", "80"), want: "\x05\x00" + socksReply(4), reason: client.SocksUnreachable},
 		{name: "port 0", send: none + socksTo("loop.example.com", "0"), want: "\x05\x00" + socksReply(4), reason: client.SocksUnreachable},
 		{name: "SOCKS4", send: "\x04\x01\x00\x50\x7f\x00\x00\x01\x00", want: "", reason: client.SocksVersion},
-		{name: "a greeting that ends", world: "impatient", send: "\x05\x03\x00", want: "", reason: Incomplete},
-		{name: "a login that ends", world: "impatient", send: loginOnly + "\x01\x04te", want: "\x05\x02", reason: Incomplete},
-		{name: "a request that ends", world: "impatient", send: none + request[:9], want: "\x05\x00", reason: Incomplete},
+		{name: "a greeting that ends", gate: "impatient", send: "\x05\x03\x00", want: "", reason: proxy.Incomplete},
+		{name: "a login that ends", gate: "impatient", send: loginOnly + "\x01\x04te", want: "\x05\x02", reason: proxy.Incomplete},
+		{name: "a request that ends", gate: "impatient", send: none + request[:9], want: "\x05\x00", reason: proxy.Incomplete},
 	} {
 		for _, form := range []string{"at once", "byte by byte"} {
 			t.Run(c.name+", "+form, func(t *testing.T) {
 				t.Parallel()
-				var o options
-				for name := range strings.SplitSeq(c.world, ", ") {
+				var o proxytest.Options
+				for name := range strings.SplitSeq(c.gate, ", ") {
 					if name != "" {
-						socksWorld(name)(t, &o)
+						socksGate(name)(t, &o)
 					}
 				}
-				w := newWorld(t, o)
-				conn := dialed(t, w.addr)
+				g := proxytest.Start(t, o)
+				conn := dialed(t, g.Addr)
 				if form == "at once" {
 					io.WriteString(conn, c.send)
 				} else {
@@ -133,29 +133,29 @@ func TestSocksAnswers(t *testing.T) {
 				if rest, _ := io.ReadAll(conn); len(rest) > 0 {
 					t.Errorf("more is received: %q", rest)
 				}
-				eventually(t, "it is counted", func() bool { return w.gate.SocksConnections().Refused[c.reason] == 1 })
+				proxytest.Eventually(t, "it is counted", func() bool { return g.Proxy.SocksConnections().Refused[c.reason] == 1 })
 				if c.kind != "" {
-					if x := w.next(t); x.Refused != c.kind || !x.Socks || !x.Tunnel || x.Status != 403 || !strings.HasPrefix(x.URL, "http://") {
+					if x := g.Next(t); x.Refused != c.kind || !x.Socks || !x.Tunnel || x.Status != 403 || !strings.HasPrefix(x.URL, "http://") {
 						t.Errorf("record: %+v", x)
 					}
-				} else if len(w.done) > 0 {
-					t.Errorf("record: %+v", w.next(t))
+				} else if len(g.Done) > 0 {
+					t.Errorf("record: %+v", g.Next(t))
 				}
-				if w.count() > 0 {
+				if g.Count() > 0 {
 					t.Error("a request has left")
 				}
 				conn.Close()
-				eventually(t, "no connection is counted as open", func() bool { return w.gate.Connections().Open == 0 })
+				proxytest.Eventually(t, "no connection is counted as open", func() bool { return g.Proxy.Connections().Open == 0 })
 			})
 		}
 	}
 }
 
-// socksWorld returns a part of a world by its name.
-func socksWorld(name string) func(*testing.T, *options) {
-	overrides := func(all ...policy.Override) func(*testing.T, *options) {
-		return func(_ *testing.T, o *options) {
-			add(&o.engine, func(c *policy.Config) { c.Overrides = all })
+// socksGate returns how a gate is set up, by a name.
+func socksGate(name string) func(*testing.T, *proxytest.Options) {
+	overrides := func(all ...policy.Override) func(*testing.T, *proxytest.Options) {
+		return func(_ *testing.T, o *proxytest.Options) {
+			add(&o.Engine, func(c *policy.Config) { c.Overrides = all })
 		}
 	}
 	host := func(pattern string) []glob.Glob {
@@ -173,13 +173,13 @@ func socksWorld(name string) func(*testing.T, *options) {
 	case "allowlist":
 		return overrides(policy.Override{Hosts: host("good.example.com"), Action: policy.Allow}, policy.Override{Hosts: host("*"), Action: policy.Deny})
 	case "optional":
-		return func(_ *testing.T, o *options) {
-			add(&o.engine, func(c *policy.Config) {
-				c.Crawlers.Known = []*policy.Crawler{{Name: "known", Login: loginFor("team", newsPassword), Mode: policy.Enforce, DenyStatus: 403}}
+		return func(_ *testing.T, o *proxytest.Options) {
+			add(&o.Engine, func(c *policy.Config) {
+				c.Crawlers.Known = []*policy.Crawler{{Name: "known", Login: proxytest.LoginFor("team", proxytest.NewsPassword), Mode: policy.Enforce, DenyStatus: 403}}
 			})
 		}
 	}
-	return redirectedWorlds[name]
+	return redirectedGates[name]
 }
 
 // What comes through a SOCKS connection is decided about like any request. Host, the server name and the name in the
@@ -187,42 +187,42 @@ func socksWorld(name string) func(*testing.T, *options) {
 func TestSocksRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, to, sni, send, want string // sni "-": in clear, "": none
-		kind                      Refusal
+		kind                      proxy.Refusal
 		arrived                   string
 	}{
 		{name: "in clear", to: "loop.example.com", sni: "-", send: get("/a"), want: "200", arrived: "GET /a"},
 		{name: "in clear, denied", to: "loop.example.com", sni: "-", send: get("/private/a"), want: "403", kind: "rule"},
 		{name: "in clear, the port in Host", to: "loop.example.com", sni: "-", send: to("loop.example.com:PORT", "/a"), want: "200", arrived: "GET /a"},
-		{name: "in clear, another port in Host", to: "loop.example.com", sni: "-", send: to("loop.example.com:1", "/a"), want: "421", kind: IsMalformed},
-		{name: "in clear, another Host", to: "loop.example.com", sni: "-", send: to("second.example.com", "/a"), want: "421", kind: IsMalformed},
+		{name: "in clear, another port in Host", to: "loop.example.com", sni: "-", send: to("loop.example.com:1", "/a"), want: "421", kind: proxy.IsMalformed},
+		{name: "in clear, another Host", to: "loop.example.com", sni: "-", send: to("second.example.com", "/a"), want: "421", kind: proxy.IsMalformed},
 		{name: "in clear, HTTP/1.0 without Host", to: "loop.example.com", sni: "-", send: "GET /a HTTP/1.0\r\n\r\n", want: "200", arrived: "GET /a"},
-		{name: "in clear, a whole URL", to: "loop.example.com", sni: "-", send: "GET http://loop.example.com:PORT/a HTTP/1.1\r\nHost: loop.example.com\r\n\r\n", want: "400", kind: IsMalformed},
-		{name: "in clear, CONNECT", to: "loop.example.com", sni: "-", send: "CONNECT loop.example.com:443 HTTP/1.1\r\nHost: loop.example.com:443\r\n\r\n", want: "405", kind: IsMalformed},
+		{name: "in clear, a whole URL", to: "loop.example.com", sni: "-", send: "GET http://loop.example.com:PORT/a HTTP/1.1\r\nHost: loop.example.com\r\n\r\n", want: "400", kind: proxy.IsMalformed},
+		{name: "in clear, CONNECT", to: "loop.example.com", sni: "-", send: "CONNECT loop.example.com:443 HTTP/1.1\r\nHost: loop.example.com:443\r\n\r\n", want: "405", kind: proxy.IsMalformed},
 		{name: "in clear, an address", to: "127.0.0.1", sni: "-", send: to("127.0.0.1", "/a"), want: "200", arrived: "GET /a"},
 		{name: "in clear, an address and a name in Host", to: "127.0.0.1", sni: "-", send: get("/a"), want: "200", arrived: "GET /a"},
-		{name: "in clear, an address and a name that is prohibited", to: "127.0.0.1", sni: "-", send: to("metadata.example.com", "/a"), want: "403", kind: ByGuard},
-		{name: "in clear, a name that is prohibited", to: "metadata.example.com", sni: "-", send: to("metadata.example.com", "/a"), want: "403", kind: ByGuard},
+		{name: "in clear, an address and a name that is prohibited", to: "127.0.0.1", sni: "-", send: to("metadata.example.com", "/a"), want: "403", kind: proxy.ByGuard},
+		{name: "in clear, a name that is prohibited", to: "metadata.example.com", sni: "-", send: to("metadata.example.com", "/a"), want: "403", kind: proxy.ByGuard},
 		{name: "in clear, another spelling", to: "LOOP.example.com", sni: "-", send: to("loop.EXAMPLE.com", "/a"), want: "200", arrived: "GET /a"},
 		{name: "TLS", to: "loop.example.com", sni: "loop.example.com", send: get("/a"), want: "200", arrived: "GET /a"},
 		{name: "TLS, denied", to: "loop.example.com", sni: "loop.example.com", send: get("/private/a"), want: "403", kind: "rule"},
-		{name: "TLS, another server name", to: "loop.example.com", sni: "second.example.com", send: to("second.example.com", "/a"), want: "421", kind: IsMalformed},
-		{name: "TLS, another Host", to: "loop.example.com", sni: "loop.example.com", send: to("second.example.com", "/a"), want: "421", kind: IsMalformed},
+		{name: "TLS, another server name", to: "loop.example.com", sni: "second.example.com", send: to("second.example.com", "/a"), want: "421", kind: proxy.IsMalformed},
+		{name: "TLS, another Host", to: "loop.example.com", sni: "loop.example.com", send: to("second.example.com", "/a"), want: "421", kind: proxy.IsMalformed},
 		{name: "TLS, an address and a server name", to: "127.0.0.1", sni: "loop.example.com", send: get("/a"), want: "200", arrived: "GET /a"},
-		{name: "TLS, an address and another Host", to: "127.0.0.1", sni: "loop.example.com", send: to("second.example.com", "/a"), want: "421", kind: IsMalformed},
+		{name: "TLS, an address and another Host", to: "127.0.0.1", sni: "loop.example.com", send: to("second.example.com", "/a"), want: "421", kind: proxy.IsMalformed},
 		{name: "TLS, an address without a server name", to: "127.0.0.1", send: to("127.0.0.1", "/a"), want: "200", arrived: "GET /a"},
-		{name: "TLS, an address without a server name, a name in Host", to: "127.0.0.1", send: get("/a"), want: "421", kind: IsMalformed},
+		{name: "TLS, an address without a server name, a name in Host", to: "127.0.0.1", send: get("/a"), want: "421", kind: proxy.IsMalformed},
 		{name: "TLS, a name without a server name", to: "loop.example.com", send: get("/a"), want: "200", arrived: "GET /a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, options{})
-			port := portOf(w.https)
+			g := proxytest.Start(t, proxytest.Options{})
+			port := portOf(g.HTTPS)
 			if c.sni == "-" {
-				port = portOf(w.http)
+				port = portOf(g.HTTP)
 			}
-			conn := openSocks(t, w, c.to, port)
+			conn := openSocks(t, g, c.to, port)
 			if c.sni != "-" {
-				config := &tls.Config{RootCAs: w.roots, ServerName: c.sni}
+				config := &tls.Config{RootCAs: g.Roots, ServerName: c.sni}
 				if c.sni == "" {
 					config.ServerName = c.to
 					if _, err := netip.ParseAddr(c.to); err != nil { // crypto/tls would send it
@@ -233,44 +233,44 @@ func TestSocksRequests(t *testing.T) {
 			}
 			request := strings.ReplaceAll(c.send, "PORT", port)
 			io.WriteString(conn, request)
-			if answer := readAnswer(t, conn, request); statusOf(answer) != c.want {
+			if answer := proxytest.ReadAnswer(t, conn, request); proxytest.StatusOf(answer) != c.want {
 				t.Errorf("got %s, want %s", answer, c.want)
 			}
-			x := w.next(t)
+			x := g.Next(t)
 			if !x.Socks || !x.Tunnel || x.Refused != c.kind || fmt.Sprint(x.Status) != c.want {
 				t.Errorf("record: %+v", x)
 			}
 			if c.arrived != "" {
-				wantArrived(t, w, c.arrived)
+				proxytest.WantArrived(t, g, c.arrived)
 			} else {
-				wantArrived(t, w)
+				proxytest.WantArrived(t, g)
 			}
-			if n := w.gate.SocksConnections(); n.Served != 1 {
+			if n := g.Proxy.SocksConnections(); n.Served != 1 {
 				t.Errorf("got %+v", n)
 			}
-			if n := w.gate.Connections(); (n.Open != 1 || n.Tunnels != 1) && !strings.Contains(request, "HTTP/1.0") { // the gate closes that
+			if n := g.Proxy.Connections(); (n.Open != 1 || n.Tunnels != 1) && !strings.Contains(request, "HTTP/1.0") { // the gate closes that
 				t.Errorf("got %+v", n)
 			}
 			conn.Close()
-			eventually(t, "the connection is no longer counted", func() bool { n := w.gate.Connections(); return n.Open == 0 && n.Tunnels == 0 })
-			eventually(t, "no memory is taken", func() bool { return w.gate.memory.Used() == 0 })
+			proxytest.Eventually(t, "the connection is no longer counted", func() bool { n := g.Proxy.Connections(); return n.Open == 0 && n.Tunnels == 0 })
+			proxytest.Eventually(t, "no memory is taken", func() bool { return g.Proxy.Memory().Used() == 0 })
 		})
 	}
 }
 
 // A login stands for the whole connection.
 func TestSocksLogin(t *testing.T) {
-	for _, password := range []string{newsPassword, "wrong"} {
-		var o options
-		socksWorld("optional")(t, &o)
-		w := newWorld(t, o)
-		conn := dialed(t, w.addr)
-		io.WriteString(conn, "\x05\x02\x00\x02\x01\x04team"+string(rune(len(password)))+password+socksTo("loop.example.com", portOf(w.http)))
+	for _, password := range []string{proxytest.NewsPassword, "wrong"} {
+		var o proxytest.Options
+		socksGate("optional")(t, &o)
+		g := proxytest.Start(t, o)
+		conn := dialed(t, g.Addr)
+		io.WriteString(conn, "\x05\x02\x00\x02\x01\x04team"+string(rune(len(password)))+password+socksTo("loop.example.com", portOf(g.HTTP)))
 		received(t, conn, "\x05\x02\x01\x00"+socksReply(0))
-		want := map[bool]string{true: "known", false: "default"}[password == newsPassword]
+		want := map[bool]string{true: "known", false: "default"}[password == proxytest.NewsPassword]
 		for range 2 {
 			io.WriteString(conn, get("/a"))
-			if x := w.next(t); x.Crawler != want || x.Status != 200 {
+			if x := g.Next(t); x.Crawler != want || x.Status != 200 {
 				t.Errorf("record: %+v", x)
 			}
 		}
@@ -281,42 +281,42 @@ func TestSocksLogin(t *testing.T) {
 func TestSocksBeginnings(t *testing.T) {
 	for _, c := range []struct {
 		name, send string
-		reason     ConnRefusal
+		reason     proxy.ConnRefusal
 	}{
 		{"a request of HTTP at once", get("/a"), ""},
-		{"HTTP/2 in clear", http2Preface, ClearHTTP2},
-		{"SSH", "SSH-2.0-OpenSSH_9.9\r\n", NotHTTP},
-		{"SOCKS in SOCKS", "\x05\x01\x00", NotHTTP},
-		{"no ClientHello", "\x16\x03\x01\x00\x05hello", BadHello},
-		{"half a request line", "GET /a", Incomplete},
-		{"half a record", "\x16\x03", Incomplete},
-		{"an address as server name", "HELLO", BadName},
+		{"HTTP/2 in clear", http2Preface, proxy.ClearHTTP2},
+		{"SSH", "SSH-2.0-OpenSSH_9.9\r\n", proxy.NotHTTP},
+		{"SOCKS in SOCKS", "\x05\x01\x00", proxy.NotHTTP},
+		{"no ClientHello", "\x16\x03\x01\x00\x05hello", proxy.BadHello},
+		{"half a request line", "GET /a", proxy.Incomplete},
+		{"half a record", "\x16\x03", proxy.Incomplete},
+		{"an address as server name", "HELLO", proxy.BadName},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var o options
-			if c.reason == Incomplete {
-				socksWorld("impatient")(t, &o)
+			var o proxytest.Options
+			if c.reason == proxy.Incomplete {
+				socksGate("impatient")(t, &o)
 			}
-			w := newWorld(t, o)
-			conn := dialed(t, w.addr)
+			g := proxytest.Start(t, o)
+			conn := dialed(t, g.Addr)
 			target := "loop.example.com"
-			if c.reason == BadName {
+			if c.reason == proxy.BadName {
 				target, c.send = "127.0.0.1", helloFor(t, "192.0.2.201")
 			}
-			io.WriteString(conn, "\x05\x01\x00"+socksTo(target, portOf(w.http))+c.send)
+			io.WriteString(conn, "\x05\x01\x00"+socksTo(target, portOf(g.HTTP))+c.send)
 			received(t, conn, "\x05\x00"+socksReply(0))
 			if c.reason == "" {
-				if answer := readAnswer(t, conn, c.send); statusOf(answer) != "200" {
+				if answer := proxytest.ReadAnswer(t, conn, c.send); proxytest.StatusOf(answer) != "200" {
 					t.Errorf("got %s", answer)
 				}
 				return
 			}
 			rest, _ := io.ReadAll(conn)
-			if alert := []byte{0x15, 3, 3, 0, 2, 2, client.AlertUnrecognizedName}; len(rest) > 0 && (c.reason != BadName || !bytes.Equal(rest, alert)) {
+			if alert := []byte{0x15, 3, 3, 0, 2, 2, client.AlertUnrecognizedName}; len(rest) > 0 && (c.reason != proxy.BadName || !bytes.Equal(rest, alert)) {
 				t.Errorf("answered %q", rest)
 			}
-			if n := w.gate.SocksConnections(); n.Refused[c.reason] != 1 || n.Served > 0 {
+			if n := g.Proxy.SocksConnections(); n.Refused[c.reason] != 1 || n.Served > 0 {
 				t.Errorf("got %+v", n)
 			}
 		})
@@ -333,16 +333,16 @@ func TestSocksPassthrough(t *testing.T) {
 		{"an address", "# nothing\n", "127.0.0.1", "loop.example.com", "200"},
 		{"denied", "User-agent: *\nDisallow: /\n", "loop.example.com", "loop.example.com", "access denied"},
 		{"another server name", "# nothing\n", "loop.example.com", "second.example.com", "unrecognized name"},
-		{"in clear", exampleRobots, "loop.example.com", "-", "403"},
+		{"in clear", proxytest.ExampleRobots, "loop.example.com", "-", "403"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, options{robots: c.robots, gate: unseen})
+			g := proxytest.Start(t, proxytest.Options{Robots: c.robots, Proxy: proxytest.PassThrough})
 			request := "GET /private/a HTTP/1.1\r\nHost: loop.example.com\r\nConnection: close\r\n\r\n"
 			var conn net.Conn
 			if c.sni == "-" {
-				conn = openSocks(t, w, c.to, portOf(w.http))
+				conn = openSocks(t, g, c.to, portOf(g.HTTP))
 			} else {
-				conn = tls.Client(openSocks(t, w, c.to, portOf(w.https)), &tls.Config{RootCAs: w.originRoots, ServerName: c.sni, InsecureSkipVerify: true})
+				conn = tls.Client(openSocks(t, g, c.to, portOf(g.HTTPS)), &tls.Config{RootCAs: g.OriginRoots, ServerName: c.sni, InsecureSkipVerify: true})
 			}
 			if _, err := io.WriteString(conn, request); err != nil {
 				if !strings.HasSuffix(err.Error(), c.want) {
@@ -350,69 +350,13 @@ func TestSocksPassthrough(t *testing.T) {
 				}
 				return
 			}
-			if answer := readAnswer(t, conn, request); statusOf(answer) != c.want {
+			if answer := proxytest.ReadAnswer(t, conn, request); proxytest.StatusOf(answer) != c.want {
 				t.Errorf("got %s, want %s", answer, c.want)
 			}
 			conn.Close()
-			if x := w.next(t); !x.Socks || (x.Method == "CONNECT") != (c.sni != "-") {
+			if x := g.Next(t); !x.Socks || (x.Method == "CONNECT") != (c.sni != "-") {
 				t.Errorf("record: %+v", x)
 			}
 		})
 	}
 }
-
-// A slow client has limits.header_timeout for the greeting, the login and the request together, not for each byte.
-func TestSocksSlow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine, err := policy.New(policy.Config{Robots: policy.DefaultRobots()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer engine.Close()
-		upstream, err := NewTransport(DefaultEgress(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer upstream.Close()
-		p, err := New(Options{Settings: Settings{Engine: engine, Upstream: upstream}, Leaf: func(string) (*tls.Certificate, error) { return nil, io.EOF }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ours, theirs := net.Pipe()
-		accepted, err := p.listener(oneConn{ours}).Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		begin := time.Now()
-		p.takeSocks(accepted.(*client.Conn), []byte{5})
-		go io.Copy(io.Discard, theirs) // the answers
-		sent := "\x01\x02\x01\x04team\x05wrong" + socksTo("loop.example.com", "80")
-		for i := range len(sent) {
-			time.Sleep(900 * time.Millisecond) // fake clock
-			if _, err := io.WriteString(theirs, sent[i:i+1]); err != nil {
-				break
-			}
-			if n := p.SocksConnections(); n.Refused[Incomplete] > 0 {
-				break
-			}
-		}
-		if took, most := time.Since(begin), DefaultLimits().HeaderTimeout; took < most-time.Second || took > most+time.Second {
-			t.Errorf("it was refused after %v, want %v", took, most)
-		}
-		if n := p.SocksConnections(); n.Refused[Incomplete] != 1 {
-			t.Errorf("got %+v", n)
-		}
-		theirs.Close()
-		synctest.Wait()
-		if n := p.Connections(); n.Open != 0 {
-			t.Errorf("got %+v", n)
-		}
-	})
-}
-
-// oneConn is a listener with one connection.
-type oneConn struct{ conn net.Conn }
-
-func (l oneConn) Accept() (net.Conn, error) { return l.conn, nil }
-func (l oneConn) Close() error              { return nil }
-func (l oneConn) Addr() net.Addr            { return l.conn.LocalAddr() }

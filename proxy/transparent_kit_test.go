@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -16,22 +16,24 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // A redirectedCase is what a client sends over one connection that was redirected, and what comes of it. The host is
 // loop.example.com, which has the origins, if nothing else is said.
 type redirectedCase struct {
 	name   string
-	world  string // of redirectedWorlds; empty: an ordinary one
+	gate   string // how the gate is set up, of redirectedGates; empty: as usual
 	sni    string // "-": in clear
 	alpn   string
 	hello  string // of helloForms: how the ClientHello is sent
 	port   string // that the client has connected to; empty: the origin's
 	send   []string
-	want   string      // the statuses of the answers; closed: the connection ends without an answer
-	alert  string      // the handshake ends with it
-	reason ConnRefusal // the connection is refused
-	kind   Refusal     // of the last record
+	want   string            // the statuses of the answers; closed: the connection ends without an answer
+	alert  string            // the handshake ends with it
+	reason proxy.ConnRefusal // the connection is refused
+	kind   proxy.Refusal     // of the last record
 	// arrived are the requests at the origin; in a passthrough tunnel also what the gate would have refused.
 	arrived string
 	body    string // is in the last answer
@@ -60,7 +62,7 @@ var redirectedCases = []redirectedCase{
 	{name: "clear: with the port", sni: "-", send: []string{to("loop.example.com:PORT", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "clear: empty port", sni: "-", send: []string{to("loop.example.com:", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "clear: another port", sni: "-", send: []string{to("loop.example.com:81", "/a"), get("/b")}, want: "421 200", kind: "", arrived: "GET /b"},
-	{name: "clear: port 0", sni: "-", send: []string{to("loop.example.com:0", "/a")}, want: "400", kind: IsMalformed},
+	{name: "clear: port 0", sni: "-", send: []string{to("loop.example.com:0", "/a")}, want: "400", kind: proxy.IsMalformed},
 	{name: "clear: port that is no number", sni: "-", send: []string{to("loop.example.com:http", "/a")}, want: "400"},
 	{name: "clear: upper case", sni: "-", send: []string{to("LOOP.Example.COM", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "clear: trailing dot", sni: "-", send: []string{to("loop.example.com.", "/a")}, want: "200", arrived: "GET /a"},
@@ -69,71 +71,71 @@ var redirectedCases = []redirectedCase{
 	{name: "clear: userinfo", sni: "-", send: []string{to("me@loop.example.com", "/a")}, want: "400"},
 	{name: "clear: userinfo with a password", sni: "-", send: []string{to("loop.example.com:80@second.example.com", "/a")}, want: "400"},
 	{name: "clear: address as Host", sni: "-", send: []string{to("127.0.0.1", "/a")}, want: "200", arrived: "GET /a"},
-	{name: "clear: forbidden address as Host", sni: "-", send: []string{to("169.254.169.254", "/a")}, want: "403", kind: ByGuard},
-	{name: "clear: IPv6 address as Host", sni: "-", send: []string{to("[2001:db8::1]", "/a")}, want: "403", kind: ByGuard},
-	{name: "clear: another spelling of an address", sni: "-", send: []string{to("0x7f.1", "/a")}, want: "400", kind: IsMalformed},
-	{name: "clear: empty Host", sni: "-", send: []string{to("", "/a")}, want: "400", kind: IsMalformed, body: "no Host"},
+	{name: "clear: forbidden address as Host", sni: "-", send: []string{to("169.254.169.254", "/a")}, want: "403", kind: proxy.ByGuard},
+	{name: "clear: IPv6 address as Host", sni: "-", send: []string{to("[2001:db8::1]", "/a")}, want: "403", kind: proxy.ByGuard},
+	{name: "clear: another spelling of an address", sni: "-", send: []string{to("0x7f.1", "/a")}, want: "400", kind: proxy.IsMalformed},
+	{name: "clear: empty Host", sni: "-", send: []string{to("", "/a")}, want: "400", kind: proxy.IsMalformed, body: "no Host"},
 	{name: "clear: no Host", sni: "-", send: []string{"GET /a HTTP/1.1\r\nUser-Agent: ExampleBot/1.0\r\n\r\n"}, want: "400"},
 	{name: "clear: two Hosts", sni: "-", send: []string{"GET /a HTTP/1.1\r\nHost: loop.example.com\r\nHost: second.example.com\r\n\r\n"}, want: "400"},
 	{name: "clear: NUL in Host", sni: "-", send: []string{to("loop\x00.example.com", "/a")}, want: "400"},
 	{name: "clear: HTTP/1.0 with Host", sni: "-", send: []string{"GET /a HTTP/1.0" + loopHost + "\r\n"}, want: "200", arrived: "GET /a"},
-	{name: "clear: HTTP/1.0 without Host", sni: "-", send: []string{"GET /a HTTP/1.0\r\n\r\n"}, want: "400", kind: IsMalformed, body: "no Host"},
-	{name: "clear: a whole URL", sni: "-", send: []string{"GET http://loop.example.com/a HTTP/1.1" + loopHost + "\r\n"}, want: "400", kind: IsMalformed, body: "for a proxy"},
-	{name: "clear: a whole URL with https", sni: "-", send: []string{"GET https://loop.example.com/a HTTP/1.1" + loopHost + "\r\n"}, want: "400", kind: IsMalformed},
-	{name: "clear: CONNECT", sni: "-", send: []string{"CONNECT loop.example.com:443 HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: IsMalformed},
-	{name: "clear: OPTIONS *", sni: "-", send: []string{"OPTIONS * HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: IsMalformed},
-	{name: "clear: TRACE", sni: "-", send: []string{"TRACE /a HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: IsMalformed},
-	{name: "clear: a proxy login is not the gate's", world: "logins", sni: "-",
-		send: []string{strings.Replace(get("/a"), "User-Agent", "Proxy-Authorization: Basic dGVhbTp4\r\nUser-Agent", 1)}, want: "403", kind: ByLogin,
+	{name: "clear: HTTP/1.0 without Host", sni: "-", send: []string{"GET /a HTTP/1.0\r\n\r\n"}, want: "400", kind: proxy.IsMalformed, body: "no Host"},
+	{name: "clear: a whole URL", sni: "-", send: []string{"GET http://loop.example.com/a HTTP/1.1" + loopHost + "\r\n"}, want: "400", kind: proxy.IsMalformed, body: "for a proxy"},
+	{name: "clear: a whole URL with https", sni: "-", send: []string{"GET https://loop.example.com/a HTTP/1.1" + loopHost + "\r\n"}, want: "400", kind: proxy.IsMalformed},
+	{name: "clear: CONNECT", sni: "-", send: []string{"CONNECT loop.example.com:443 HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: proxy.IsMalformed},
+	{name: "clear: OPTIONS *", sni: "-", send: []string{"OPTIONS * HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: proxy.IsMalformed},
+	{name: "clear: TRACE", sni: "-", send: []string{"TRACE /a HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: proxy.IsMalformed},
+	{name: "clear: a proxy login is not the gate's", gate: "logins", sni: "-",
+		send: []string{strings.Replace(get("/a"), "User-Agent", "Proxy-Authorization: Basic dGVhbTp4\r\nUser-Agent", 1)}, want: "403", kind: proxy.ByLogin,
 		body: "its address"},
 	{name: "clear: an upload", sni: "-", send: []string{"POST /up HTTP/1.1" + loopHost + "Content-Length: 5\r\n\r\nhello"}, want: "200", arrived: "POST /up"},
 	{name: "clear: an upload in chunks", sni: "-", send: []string{"POST /up HTTP/1.1" + loopHost + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"}, want: "200", arrived: "POST /up"},
 	{name: "clear: length and chunks", sni: "-", send: []string{"POST /up HTTP/1.1" + loopHost +
 		"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n"}, want: "200", arrived: "POST /up"},
 	{name: "clear: a long line", sni: "-", send: []string{get("/" + strings.Repeat("a", 9000))}, want: "200", arrived: "GET /" + strings.Repeat("a", 9000)},
-	{name: "clear: a line that is too long", sni: "-", send: []string{get("/" + strings.Repeat("a", 20000))}, want: "414", kind: IsMalformed},
+	{name: "clear: a line that is too long", sni: "-", send: []string{get("/" + strings.Repeat("a", 20000))}, want: "414", kind: proxy.IsMalformed},
 	{name: "clear: a head that is too long", sni: "-", send: []string{"GET /a HTTP/1.1\r\nX: " + strings.Repeat("a", 70<<10) + loopHost + "\r\n"}, want: "431"},
 	{name: "clear: Connection: close", sni: "-", send: []string{strings.Replace(get("/a"), "User-Agent", "Connection: close\r\nUser-Agent", 1)}, want: "200 closed", arrived: "GET /a"},
 	{name: "clear: robots.txt", sni: "-", send: []string{get("/robots.txt")}, want: "200", body: "Disallow: /private/"},
 	{name: "clear: the gate's own page", sni: "-", send: []string{to("robotsgate.invalid", "/ca.pem")}, want: "200", body: "BEGIN CERTIFICATE"},
-	{name: "clear: port 443", sni: "-", port: "443", send: []string{to("second.example.com:80", "/a")}, want: "421", kind: IsMalformed},
-	{name: "clear: the gate itself", sni: "-", port: "GATE", send: []string{to("127.0.0.1", "/a")}, want: "403", kind: ByGuard, body: "own"},
-	{name: "clear: a forbidden port", world: "ports", sni: "-", send: []string{get("/a")}, want: "403", kind: ByGuard},
-	{name: "clear: a forbidden host", world: "deny host", sni: "-", send: []string{get("/a"), to("second.example.com", "/b")}, want: "403 200", arrived: "GET /b"},
-	{name: "clear: denied by an override", world: "deny override", sni: "-", send: []string{get("/a")}, want: "403", kind: "override", body: "by hand"},
-	{name: "clear: allowed by an override", world: "allow override", sni: "-", send: []string{get("/private/a")}, want: "200", arrived: "GET /private/a"},
-	{name: "clear: report mode", world: "report", sni: "-", send: []string{get("/private/a")}, want: "200", kind: "", arrived: "GET /private/a"},
-	{name: "clear: an unknown client", world: "unknown", sni: "-", send: []string{get("/a")}, want: "403", kind: ByLogin},
-	{name: "clear: a client known by its address", world: "known", sni: "-", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
-	{name: "clear: too early", world: "pace", sni: "-", send: []string{get("/a"), get("/b")}, want: "200 429", kind: ByPace, arrived: "GET /a"},
+	{name: "clear: port 443", sni: "-", port: "443", send: []string{to("second.example.com:80", "/a")}, want: "421", kind: proxy.IsMalformed},
+	{name: "clear: the gate itself", sni: "-", port: "GATE", send: []string{to("127.0.0.1", "/a")}, want: "403", kind: proxy.ByGuard, body: "own"},
+	{name: "clear: a forbidden port", gate: "ports", sni: "-", send: []string{get("/a")}, want: "403", kind: proxy.ByGuard},
+	{name: "clear: a forbidden host", gate: "deny host", sni: "-", send: []string{get("/a"), to("second.example.com", "/b")}, want: "403 200", arrived: "GET /b"},
+	{name: "clear: denied by an override", gate: "deny override", sni: "-", send: []string{get("/a")}, want: "403", kind: "override", body: "by hand"},
+	{name: "clear: allowed by an override", gate: "allow override", sni: "-", send: []string{get("/private/a")}, want: "200", arrived: "GET /private/a"},
+	{name: "clear: report mode", gate: "report", sni: "-", send: []string{get("/private/a")}, want: "200", kind: "", arrived: "GET /private/a"},
+	{name: "clear: an unknown client", gate: "unknown", sni: "-", send: []string{get("/a")}, want: "403", kind: proxy.ByLogin},
+	{name: "clear: a client known by its address", gate: "known", sni: "-", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
+	{name: "clear: too early", gate: "pace", sni: "-", send: []string{get("/a"), get("/b")}, want: "200 429", kind: proxy.ByPace, arrived: "GET /a"},
 
 	// What is neither TLS nor HTTP/1.
-	{name: "SSH", sni: "-", send: []string{"SSH-2.0-OpenSSH_9.9\r\n"}, want: "closed", reason: NotHTTP},
-	{name: "SSH with a comment", sni: "-", send: []string{"SSH-2.0-OpenSSH_9.9 Debian-1\r\n"}, want: "closed", reason: NotHTTP},
-	{name: "SMTP", sni: "-", send: []string{"EHLO mail.example\r\n"}, want: "closed", reason: NotHTTP},
-	{name: "a Postgres start", sni: "-", send: []string{"\x00\x00\x00\x08\x04\xd2\x16\x2f"}, want: "closed", reason: NotHTTP},
-	{name: "SOCKS", sni: "-", send: []string{"\x05\x01\x00"}, want: "closed", reason: NotHTTP},
-	{name: "SSLv2", sni: "-", send: []string{"\x80\x2e\x01\x00\x02"}, want: "closed", reason: NotHTTP},
-	{name: "a TLS alert", sni: "-", send: []string{"\x15\x03\x01\x00\x02\x02\x28"}, want: "closed", reason: NotHTTP},
-	{name: "HTTP/0.9", sni: "-", send: []string{"GET /\r\n"}, want: "closed", reason: NotHTTP},
-	{name: "HTTP/1.2", sni: "-", send: []string{"GET / HTTP/1.2\r\n\r\n"}, want: "closed", reason: NotHTTP},
-	{name: "HTTP/3.0", sni: "-", send: []string{"GET / HTTP/3.0\r\n\r\n"}, want: "closed", reason: NotHTTP},
-	{name: "an empty line first", sni: "-", send: []string{"\r\n" + get("/a")}, want: "closed", reason: NotHTTP},
-	{name: "a space first", sni: "-", send: []string{" " + get("/a")}, want: "closed", reason: NotHTTP},
-	{name: "a long word", sni: "-", send: []string{strings.Repeat("A", 5000)}, want: "closed", reason: NotHTTP},
-	{name: "HTTP/2 in clear", sni: "-", send: []string{http2Preface}, want: "closed", reason: ClearHTTP2},
-	{name: "HTTP/2 in clear, byte by byte", sni: "-", hello: "bytes", send: []string{http2Preface}, want: "closed", reason: ClearHTTP2},
-	{name: "half a line, then nothing", world: "impatient", sni: "-", send: []string{"GET /a HT"}, want: "closed", reason: Incomplete},
-	{name: "half a line, then the end", sni: "-", hello: "end", send: []string{"GET /a HT"}, want: "closed", reason: Incomplete},
-	{name: "a slow line", world: "impatient", sni: "-", hello: "slow", send: []string{get("/" + strings.Repeat("a", 400))}, want: "closed", reason: Incomplete},
-	{name: "nothing", world: "impatient", sni: "-", send: []string{""}, want: "closed", reason: Incomplete},
-	{name: "half a ClientHello, then nothing", world: "impatient", sni: "-", send: []string{"HALF"}, want: "closed", reason: Incomplete},
-	{name: "half a ClientHello, then the end", sni: "-", hello: "end", send: []string{"HALF"}, want: "closed", reason: Incomplete},
-	{name: "a slow ClientHello", world: "impatient", sni: "-", hello: "slow", send: []string{"HELLO"}, want: "closed", reason: Incomplete},
-	{name: "a ClientHello in too many records", sni: "-", send: []string{"HUGE"}, want: "closed", reason: BadHello},
-	{name: "a ClientHello that says it is longer", sni: "-", send: []string{"\x16\x03\x01\x40\x00\x01\x01\x86\xa0" + strings.Repeat("x", 16380)}, want: "closed", reason: BadHello},
+	{name: "SSH", sni: "-", send: []string{"SSH-2.0-OpenSSH_9.9\r\n"}, want: "closed", reason: proxy.NotHTTP},
+	{name: "SSH with a comment", sni: "-", send: []string{"SSH-2.0-OpenSSH_9.9 Debian-1\r\n"}, want: "closed", reason: proxy.NotHTTP},
+	{name: "SMTP", sni: "-", send: []string{"EHLO mail.example\r\n"}, want: "closed", reason: proxy.NotHTTP},
+	{name: "a Postgres start", sni: "-", send: []string{"\x00\x00\x00\x08\x04\xd2\x16\x2f"}, want: "closed", reason: proxy.NotHTTP},
+	{name: "SOCKS", sni: "-", send: []string{"\x05\x01\x00"}, want: "closed", reason: proxy.NotHTTP},
+	{name: "SSLv2", sni: "-", send: []string{"\x80\x2e\x01\x00\x02"}, want: "closed", reason: proxy.NotHTTP},
+	{name: "a TLS alert", sni: "-", send: []string{"\x15\x03\x01\x00\x02\x02\x28"}, want: "closed", reason: proxy.NotHTTP},
+	{name: "HTTP/0.9", sni: "-", send: []string{"GET /\r\n"}, want: "closed", reason: proxy.NotHTTP},
+	{name: "HTTP/1.2", sni: "-", send: []string{"GET / HTTP/1.2\r\n\r\n"}, want: "closed", reason: proxy.NotHTTP},
+	{name: "HTTP/3.0", sni: "-", send: []string{"GET / HTTP/3.0\r\n\r\n"}, want: "closed", reason: proxy.NotHTTP},
+	{name: "an empty line first", sni: "-", send: []string{"\r\n" + get("/a")}, want: "closed", reason: proxy.NotHTTP},
+	{name: "a space first", sni: "-", send: []string{" " + get("/a")}, want: "closed", reason: proxy.NotHTTP},
+	{name: "a long word", sni: "-", send: []string{strings.Repeat("A", 5000)}, want: "closed", reason: proxy.NotHTTP},
+	{name: "HTTP/2 in clear", sni: "-", send: []string{http2Preface}, want: "closed", reason: proxy.ClearHTTP2},
+	{name: "HTTP/2 in clear, byte by byte", sni: "-", hello: "bytes", send: []string{http2Preface}, want: "closed", reason: proxy.ClearHTTP2},
+	{name: "half a line, then nothing", gate: "impatient", sni: "-", send: []string{"GET /a HT"}, want: "closed", reason: proxy.Incomplete},
+	{name: "half a line, then the end", sni: "-", hello: "end", send: []string{"GET /a HT"}, want: "closed", reason: proxy.Incomplete},
+	{name: "a slow line", gate: "impatient", sni: "-", hello: "slow", send: []string{get("/" + strings.Repeat("a", 400))}, want: "closed", reason: proxy.Incomplete},
+	{name: "nothing", gate: "impatient", sni: "-", send: []string{""}, want: "closed", reason: proxy.Incomplete},
+	{name: "half a ClientHello, then nothing", gate: "impatient", sni: "-", send: []string{"HALF"}, want: "closed", reason: proxy.Incomplete},
+	{name: "half a ClientHello, then the end", sni: "-", hello: "end", send: []string{"HALF"}, want: "closed", reason: proxy.Incomplete},
+	{name: "a slow ClientHello", gate: "impatient", sni: "-", hello: "slow", send: []string{"HELLO"}, want: "closed", reason: proxy.Incomplete},
+	{name: "a ClientHello in too many records", sni: "-", send: []string{"HUGE"}, want: "closed", reason: proxy.BadHello},
+	{name: "a ClientHello that says it is longer", sni: "-", send: []string{"\x16\x03\x01\x40\x00\x01\x01\x86\xa0" + strings.Repeat("x", 16380)}, want: "closed", reason: proxy.BadHello},
 	{name: "a ClientHello, then the end", sni: "-", hello: "end", send: []string{"HELLO"}, want: "closed"},
-	{name: "a ClientHello, then nothing", world: "impatient", sni: "-", send: []string{"HELLO"}, want: "closed"},
+	{name: "a ClientHello, then nothing", gate: "impatient", sni: "-", send: []string{"HELLO"}, want: "closed"},
 	{name: "a ClientHello, then no TLS", sni: "-", send: []string{"HELLO" + http2Preface + strings.Repeat("x", 100)}, want: "closed"},
 	{name: "a probe of the port", sni: "-", hello: "end", send: []string{""}, want: "closed"},
 
@@ -149,97 +151,97 @@ var redirectedCases = []redirectedCase{
 	{name: "TLS: 10,000 bytes of extensions", hello: "10000 more", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: 40,000 bytes of extensions", hello: "40000 more", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: with the port", send: []string{to("loop.example.com:PORT", "/a")}, want: "200", arrived: "GET /a"},
-	{name: "TLS: another port", send: []string{to("loop.example.com:444", "/a")}, want: "421", kind: IsMalformed},
+	{name: "TLS: another port", send: []string{to("loop.example.com:444", "/a")}, want: "421", kind: proxy.IsMalformed},
 	{name: "TLS: another host", send: []string{to("second.example.com", "/a"), get("/b")}, want: "421 200", arrived: "GET /b"},
-	{name: "TLS: another host and the port", send: []string{to("second.example.com:PORT", "/a")}, want: "421", kind: IsMalformed},
+	{name: "TLS: another host and the port", send: []string{to("second.example.com:PORT", "/a")}, want: "421", kind: proxy.IsMalformed},
 	{name: "TLS: upper case", sni: "LOOP.Example.COM", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: Host in upper case", send: []string{to("LOOP.EXAMPLE.COM", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: Host with a trailing dot", send: []string{to("loop.example.com.", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: underscore", sni: "a_b.example.com", send: []string{to("a_b.example.com", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: IDNA", sni: "xn--bcher-kva.example.com", send: []string{to("xn--bcher-kva.example.com", "/a")}, want: "200", arrived: "GET /a"},
-	{name: "TLS: empty Host", send: []string{to("", "/a")}, want: "400", kind: IsMalformed},
+	{name: "TLS: empty Host", send: []string{to("", "/a")}, want: "400", kind: proxy.IsMalformed},
 	{name: "TLS: HTTP/1.0 without Host", send: []string{"GET /a HTTP/1.0\r\nUser-Agent: ExampleBot/1.0\r\n\r\n"}, want: "200", arrived: "GET /a"},
-	{name: "TLS: an address as Host", send: []string{to("127.0.0.1", "/a")}, want: "421", kind: IsMalformed},
+	{name: "TLS: an address as Host", send: []string{to("127.0.0.1", "/a")}, want: "421", kind: proxy.IsMalformed},
 	{name: "TLS: userinfo", send: []string{to("me@loop.example.com", "/a")}, want: "400"},
-	{name: "TLS: a whole URL", send: []string{"GET https://loop.example.com/a HTTP/1.1" + loopHost + "\r\n"}, want: "400", kind: IsMalformed, body: "for a proxy"},
-	{name: "TLS: CONNECT", send: []string{"CONNECT loop.example.com:443 HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: IsMalformed},
+	{name: "TLS: a whole URL", send: []string{"GET https://loop.example.com/a HTTP/1.1" + loopHost + "\r\n"}, want: "400", kind: proxy.IsMalformed, body: "for a proxy"},
+	{name: "TLS: CONNECT", send: []string{"CONNECT loop.example.com:443 HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: proxy.IsMalformed},
 	{name: "TLS: an upload", send: []string{"POST /up HTTP/1.1" + loopHost + "Content-Length: 5\r\n\r\nhello"}, want: "200", arrived: "POST /up"},
 	{name: "TLS: pipelined", send: []string{get("/a") + get("/private/") + get("/c")}, want: "200 403 200", arrived: "GET /a, GET /c"},
 	{name: "TLS: unknown ALPN", alpn: "spdy/3", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: no HTTP inside", send: []string{"EHLO mail.example\r\n\r\n"}, want: "400"},
 	{name: "TLS: the gate's own page", sni: "robotsgate.invalid", send: []string{to("robotsgate.invalid", "/ca.pem")}, want: "200", body: "BEGIN CERTIFICATE"},
-	{name: "TLS: a forbidden address", sni: "metadata.example.com", send: []string{to("metadata.example.com", "/a")}, want: "403", kind: ByGuard},
+	{name: "TLS: a forbidden address", sni: "metadata.example.com", send: []string{to("metadata.example.com", "/a")}, want: "403", kind: proxy.ByGuard},
 	{name: "TLS: a name that does not resolve", sni: "unknown.example.com", send: []string{to("unknown.example.com", "/a")}, want: "502"},
-	{name: "TLS: a forbidden port", world: "ports", send: []string{get("/a")}, want: "403", kind: ByGuard, body: "port"},
-	{name: "TLS: a forbidden host", world: "deny host", send: []string{get("/a")}, want: "403", kind: ByGuard, body: "loop.example.com"},
-	{name: "TLS: denied by an override", world: "deny override", send: []string{get("/a")}, want: "403", kind: "override", body: "by hand"},
-	{name: "TLS: allowed by an override", world: "allow override", send: []string{get("/private/a")}, want: "200", arrived: "GET /private/a"},
-	{name: "TLS: report mode", world: "report", send: []string{get("/private/a")}, want: "200", arrived: "GET /private/a"},
-	{name: "TLS: an unknown client", world: "unknown", send: []string{get("/a")}, want: "403", kind: ByLogin},
-	{name: "TLS: a client that needs a login", world: "logins", send: []string{get("/a")}, want: "403", kind: ByLogin, body: "redirected"},
-	{name: "TLS: a client known by its address", world: "known", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
-	{name: "TLS: a client known by its User-Agent", world: "agent", send: []string{get("/a"), strings.Replace(get("/b"), "ExampleBot", "OtherBot", 1)}, want: "200 403", kind: ByLogin, arrived: "GET /a"},
-	{name: "TLS: too early", world: "pace", send: []string{get("/a"), get("/b")}, want: "200 429", kind: ByPace, arrived: "GET /a"},
+	{name: "TLS: a forbidden port", gate: "ports", send: []string{get("/a")}, want: "403", kind: proxy.ByGuard, body: "port"},
+	{name: "TLS: a forbidden host", gate: "deny host", send: []string{get("/a")}, want: "403", kind: proxy.ByGuard, body: "loop.example.com"},
+	{name: "TLS: denied by an override", gate: "deny override", send: []string{get("/a")}, want: "403", kind: "override", body: "by hand"},
+	{name: "TLS: allowed by an override", gate: "allow override", send: []string{get("/private/a")}, want: "200", arrived: "GET /private/a"},
+	{name: "TLS: report mode", gate: "report", send: []string{get("/private/a")}, want: "200", arrived: "GET /private/a"},
+	{name: "TLS: an unknown client", gate: "unknown", send: []string{get("/a")}, want: "403", kind: proxy.ByLogin},
+	{name: "TLS: a client that needs a login", gate: "logins", send: []string{get("/a")}, want: "403", kind: proxy.ByLogin, body: "redirected"},
+	{name: "TLS: a client known by its address", gate: "known", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
+	{name: "TLS: a client known by its User-Agent", gate: "agent", send: []string{get("/a"), strings.Replace(get("/b"), "ExampleBot", "OtherBot", 1)}, want: "200 403", kind: proxy.ByLogin, arrived: "GET /a"},
+	{name: "TLS: too early", gate: "pace", send: []string{get("/a"), get("/b")}, want: "200 429", kind: proxy.ByPace, arrived: "GET /a"},
 
 	// Passthrough.
-	{name: "passthrough: allowed", world: "passthrough", send: []string{get("/private/a")}, want: "200", arrived: "GET /private/a"},
-	{name: "passthrough: byte by byte", world: "passthrough", hello: "bytes", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
-	{name: "passthrough: records of seven bytes", world: "passthrough", hello: "records of 7", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
-	{name: "passthrough: 10,000 bytes of extensions", world: "passthrough", hello: "10000 more", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
-	{name: "passthrough: denied", world: "passthrough, closed", alert: "access denied", kind: "rule"},
-	{name: "passthrough: denied by an override", world: "passthrough, deny override", alert: "access denied", kind: "override"},
-	{name: "passthrough: a forbidden host", world: "passthrough, deny host", alert: "access denied", kind: ByGuard},
-	{name: "passthrough: a forbidden port", world: "passthrough, ports", alert: "access denied", kind: ByGuard},
-	{name: "passthrough: a forbidden address", world: "passthrough", sni: "metadata.example.com", alert: "access denied", kind: ByGuard},
-	{name: "passthrough: a name that does not resolve", world: "passthrough", sni: "unknown.example.com", alert: "access denied"},
-	{name: "passthrough: an unknown client", world: "passthrough, unknown", alert: "access denied", kind: ByLogin},
-	{name: "passthrough: a client that needs a login", world: "passthrough, logins", alert: "access denied", kind: ByLogin},
-	{name: "passthrough: report mode", world: "passthrough, closed, report", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
-	{name: "passthrough: the gate's own page", world: "passthrough", sni: "robotsgate.invalid", send: []string{to("robotsgate.invalid", "/ca.pem")}, want: "200", body: "BEGIN CERTIFICATE"},
+	{name: "passthrough: allowed", gate: "passthrough", send: []string{get("/private/a")}, want: "200", arrived: "GET /private/a"},
+	{name: "passthrough: byte by byte", gate: "passthrough", hello: "bytes", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
+	{name: "passthrough: records of seven bytes", gate: "passthrough", hello: "records of 7", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
+	{name: "passthrough: 10,000 bytes of extensions", gate: "passthrough", hello: "10000 more", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
+	{name: "passthrough: denied", gate: "passthrough, closed", alert: "access denied", kind: "rule"},
+	{name: "passthrough: denied by an override", gate: "passthrough, deny override", alert: "access denied", kind: "override"},
+	{name: "passthrough: a forbidden host", gate: "passthrough, deny host", alert: "access denied", kind: proxy.ByGuard},
+	{name: "passthrough: a forbidden port", gate: "passthrough, ports", alert: "access denied", kind: proxy.ByGuard},
+	{name: "passthrough: a forbidden address", gate: "passthrough", sni: "metadata.example.com", alert: "access denied", kind: proxy.ByGuard},
+	{name: "passthrough: a name that does not resolve", gate: "passthrough", sni: "unknown.example.com", alert: "access denied"},
+	{name: "passthrough: an unknown client", gate: "passthrough, unknown", alert: "access denied", kind: proxy.ByLogin},
+	{name: "passthrough: a client that needs a login", gate: "passthrough, logins", alert: "access denied", kind: proxy.ByLogin},
+	{name: "passthrough: report mode", gate: "passthrough, closed, report", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
+	{name: "passthrough: the gate's own page", gate: "passthrough", sni: "robotsgate.invalid", send: []string{to("robotsgate.invalid", "/ca.pem")}, want: "200", body: "BEGIN CERTIFICATE"},
 }
 
 const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// redirectedWorlds are the parts of worlds, by their names.
-var redirectedWorlds = map[string]func(*testing.T, *options){
-	"closed":      func(_ *testing.T, o *options) { o.robots = "User-agent: *\nDisallow: /\n" },
-	"passthrough": func(_ *testing.T, o *options) { add(&o.gate, unseen) },
-	"impatient": func(_ *testing.T, o *options) {
-		add(&o.gate, func(o *Options) { o.Limits.HeaderTimeout = 100 * time.Millisecond })
+// redirectedGates are the ways to set up a gate, by their names.
+var redirectedGates = map[string]func(*testing.T, *proxytest.Options){
+	"closed":      func(_ *testing.T, o *proxytest.Options) { o.Robots = "User-agent: *\nDisallow: /\n" },
+	"passthrough": func(_ *testing.T, o *proxytest.Options) { add(&o.Proxy, proxytest.PassThrough) },
+	"impatient": func(_ *testing.T, o *proxytest.Options) {
+		add(&o.Proxy, func(o *proxy.Options) { o.Limits.HeaderTimeout = 100 * time.Millisecond })
 	},
-	"ports": func(_ *testing.T, o *options) { add(&o.egress, func(e *Egress) { e.Ports = []int{1} }) },
-	"deny host": func(t *testing.T, o *options) {
-		add(&o.egress, func(e *Egress) { e.DenyHosts = []glob.Glob{mustHost(t, "loop.*")} })
+	"ports": func(_ *testing.T, o *proxytest.Options) { add(&o.Egress, func(e *proxy.Egress) { e.Ports = []int{1} }) },
+	"deny host": func(t *testing.T, o *proxytest.Options) {
+		add(&o.Egress, func(e *proxy.Egress) { e.DenyHosts = []glob.Glob{proxytest.MustHost(t, "loop.*")} })
 	},
-	"report": func(_ *testing.T, o *options) {
-		add(&o.engine, func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report })
+	"report": func(_ *testing.T, o *proxytest.Options) {
+		add(&o.Engine, func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report })
 	},
-	"deny override": func(t *testing.T, o *options) {
-		add(&o.engine, func(c *policy.Config) {
-			c.Overrides = []policy.Override{{Hosts: []glob.Glob{mustHost(t, "loop.*")}, Action: policy.Deny, Reason: "by hand"}}
+	"deny override": func(t *testing.T, o *proxytest.Options) {
+		add(&o.Engine, func(c *policy.Config) {
+			c.Overrides = []policy.Override{{Hosts: []glob.Glob{proxytest.MustHost(t, "loop.*")}, Action: policy.Deny, Reason: "by hand"}}
 		})
 	},
-	"allow override": func(t *testing.T, o *options) {
-		add(&o.engine, func(c *policy.Config) {
-			c.Overrides = []policy.Override{{Hosts: []glob.Glob{mustHost(t, "loop.*")}, Action: policy.Allow, Reason: "by hand"}}
+	"allow override": func(t *testing.T, o *proxytest.Options) {
+		add(&o.Engine, func(c *policy.Config) {
+			c.Overrides = []policy.Override{{Hosts: []glob.Glob{proxytest.MustHost(t, "loop.*")}, Action: policy.Allow, Reason: "by hand"}}
 		})
 	},
-	"unknown": func(_ *testing.T, o *options) {
-		add(&o.engine, knownCrawler(policy.Crawler{Sources: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}))
+	"unknown": func(_ *testing.T, o *proxytest.Options) {
+		add(&o.Engine, knownCrawler(policy.Crawler{Sources: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}))
 	},
-	"known": func(_ *testing.T, o *options) {
-		add(&o.engine, knownCrawler(policy.Crawler{Sources: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}))
+	"known": func(_ *testing.T, o *proxytest.Options) {
+		add(&o.Engine, knownCrawler(policy.Crawler{Sources: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}))
 	},
-	"agent": func(_ *testing.T, o *options) {
-		add(&o.engine, knownCrawler(policy.Crawler{UserAgents: []glob.Glob{glob.Text("example*")}}))
+	"agent": func(_ *testing.T, o *proxytest.Options) {
+		add(&o.Engine, knownCrawler(policy.Crawler{UserAgents: []glob.Glob{glob.Text("example*")}}))
 	},
-	"logins": func(_ *testing.T, o *options) {
-		add(&o.engine, knownCrawler(policy.Crawler{Login: loginFor("team", newsPassword)}))
+	"logins": func(_ *testing.T, o *proxytest.Options) {
+		add(&o.Engine, knownCrawler(policy.Crawler{Login: proxytest.LoginFor("team", proxytest.NewsPassword)}))
 	},
-	"pace": func(t *testing.T, o *options) {
+	"pace": func(t *testing.T, o *proxytest.Options) {
 		pacer := pace.New(pace.Config{MinDelay: time.Minute, MaxDelay: time.Hour, MaxQueue: 10}, nil)
 		t.Cleanup(pacer.Close)
-		add(&o.gate, func(o *Options) { o.Settings.Pacer = pacer })
+		add(&o.Proxy, func(o *proxy.Options) { o.Settings.Pacer = pacer })
 	},
 }
 
@@ -273,35 +275,35 @@ func TestTransparentKit(t *testing.T) {
 }
 
 func (c redirectedCase) run(t *testing.T) {
-	var o options
-	for name := range strings.SplitSeq(c.world, ", ") {
+	var o proxytest.Options
+	for name := range strings.SplitSeq(c.gate, ", ") {
 		if name != "" {
-			redirectedWorlds[name](t, &o)
+			redirectedGates[name](t, &o)
 		}
 	}
-	add(&o.egress, func(*Egress) {})
-	var w *world
-	add(&o.egress, func(e *Egress) {
-		e.Own = func() []netip.AddrPort { return []netip.AddrPort{netip.MustParseAddrPort(w.addr)} }
+	add(&o.Egress, func(*proxy.Egress) {})
+	var g *proxytest.Gate
+	add(&o.Egress, func(e *proxy.Egress) {
+		e.Own = func() []netip.AddrPort { return []netip.AddrPort{netip.MustParseAddrPort(g.Addr)} }
 	})
-	w = newWorld(t, o)
+	g = proxytest.Start(t, o)
 	inClear := c.sni == "-"
-	port := portOf(w.https)
+	port := portOf(g.HTTPS)
 	switch {
 	case c.port == "GATE":
-		_, port, _ = net.SplitHostPort(w.addr)
+		_, port, _ = net.SplitHostPort(g.Addr)
 	case c.port != "":
 		port = c.port
 	case inClear:
-		port = portOf(w.http)
+		port = portOf(g.HTTP)
 	}
-	conn := dialed(t, w.redirect(t, port))
+	conn := dialed(t, redirect(t, g, port))
 	sending := &helloForm{Conn: conn, form: c.hello}
 	stream := net.Conn(sending)
 	var err error
 	if !inClear {
 		var secure *tls.Conn
-		if secure, err = c.handshake(w, sending); err == nil {
+		if secure, err = c.handshake(g, sending); err == nil {
 			stream = secure
 		}
 	}
@@ -315,17 +317,17 @@ func (c redirectedCase) run(t *testing.T) {
 		c.exchange(t, stream, port)
 	}
 	conn.Close()
-	c.check(t, w)
+	c.check(t, g)
 }
 
 // handshake is the client's half of the handshake.
-func (c redirectedCase) handshake(w *world, conn net.Conn) (*tls.Conn, error) {
-	config := &tls.Config{RootCAs: w.roots, ServerName: c.sni}
+func (c redirectedCase) handshake(g *proxytest.Gate, conn net.Conn) (*tls.Conn, error) {
+	config := &tls.Config{RootCAs: g.Roots, ServerName: c.sni}
 	if c.sni == "" {
 		config.ServerName = "loop.example.com"
 	}
-	if strings.HasPrefix(c.world, "passthrough") && c.sni != ownName {
-		config.RootCAs = w.originRoots
+	if strings.HasPrefix(c.gate, "passthrough") && c.sni != "robotsgate.invalid" {
+		config.RootCAs = g.OriginRoots
 	}
 	if c.alpn != "" {
 		config.NextProtos = []string{c.alpn}
@@ -384,34 +386,33 @@ func (c redirectedCase) exchange(t *testing.T, stream net.Conn, port string) {
 }
 
 // check compares the counts, the last record and what has arrived.
-func (c redirectedCase) check(t *testing.T, w *world) {
+func (c redirectedCase) check(t *testing.T, g *proxytest.Gate) {
 	t.Helper()
-	eventually(t, "the connection is counted", func() bool {
-		n := w.gate.Redirections()
+	proxytest.Eventually(t, "the connection is counted", func() bool {
+		n := g.Proxy.Redirections()
 		return c.reason != "" && n.Refused[c.reason] == 1 || c.reason == "" && (n.Served == 1 || c.name == "a probe of the port")
 	})
 	var refused int64
-	for _, n := range w.gate.Redirections().Refused {
+	for _, n := range g.Proxy.Redirections().Refused {
 		refused += n
 	}
 	if want := int64(len(strings.Fields(string(c.reason)))); refused != want {
 		t.Errorf("%d connections are refused, want %d", refused, want)
 	}
-	eventually(t, "no memory is taken", func() bool { return w.gate.memory.Used() == 0 })
+	proxytest.Eventually(t, "no memory is taken", func() bool { return g.Proxy.Memory().Used() == 0 })
 	var arrived []string
 	if c.arrived != "" {
 		arrived = strings.Split(c.arrived, ", ")
 	}
-	if got := w.arrived(); !slices.Equal(got, arrived) {
+	if got := g.Arrived(); !slices.Equal(got, arrived) {
 		t.Errorf("reached the origin: %q, want %q", got, arrived)
 	}
 	if c.kind == "" {
 		return
 	}
-	eventually(t, "the refusal is recorded as "+string(c.kind), func() bool {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return len(w.exchanges) > 0 && w.exchanges[len(w.exchanges)-1].Refused == c.kind
+	proxytest.Eventually(t, "the refusal is recorded as "+string(c.kind), func() bool {
+		all := g.Records()
+		return len(all) > 0 && all[len(all)-1].Refused == c.kind
 	})
 }
 

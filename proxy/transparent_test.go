@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -22,8 +22,11 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy/pace"
+	"robotsgate/proxy"
 	"robotsgate/proxy/internal/client"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // A redirecting listener accepts connections as if they were redirected: their clients have connected to the port, of
@@ -54,7 +57,7 @@ func (c *redirectedConn) LocalAddr() net.Addr {
 func (c *redirectedConn) Redirected() bool { return c.port != 0 }
 
 // redirect starts a listener for connections to a port, and returns its address.
-func (w *world) redirect(t *testing.T, port string) (address string) {
+func redirect(t *testing.T, g *proxytest.Gate, port string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -65,11 +68,11 @@ func (w *world) redirect(t *testing.T, port string) (address string) {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
-	go func() { served <- w.gate.ServeTransparent(redirecting{l, n}) }()
+	go func() { served <- g.Proxy.ServeTransparent(redirecting{l, n}) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		w.gate.Shutdown(ctx)
+		g.Proxy.Shutdown(ctx)
 		if err := <-served; err != nil {
 			t.Errorf("ServeTransparent: %v", err)
 		}
@@ -78,7 +81,7 @@ func (w *world) redirect(t *testing.T, port string) (address string) {
 }
 
 func portOf(rawURL string) string {
-	_, port, _ := net.SplitHostPort(host(rawURL))
+	_, port, _ := net.SplitHostPort(proxytest.Host(rawURL))
 	return port
 }
 
@@ -90,7 +93,7 @@ func dialed(t *testing.T, address string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(proxytest.Patience))
 	return conn
 }
 
@@ -113,34 +116,34 @@ func TestTransparent(t *testing.T) {
 	} {
 		for _, scheme := range []string{"http", "https"} {
 			t.Run(scheme+" "+c.name, func(t *testing.T) {
-				w := newWorld(t, options{})
-				port := portOf(w.http)
+				g := proxytest.Start(t, proxytest.Options{})
+				port := portOf(g.HTTP)
 				if scheme == "https" {
-					port = portOf(w.https)
+					port = portOf(g.HTTPS)
 				}
-				conn := dialed(t, w.redirect(t, port))
+				conn := dialed(t, redirect(t, g, port))
 				host := strings.ReplaceAll(c.host, "PORT", port)
 				if scheme == "https" {
 					sni := "loop.example.com"
 					if c.status != "421" && c.host != "" {
 						sni, _, _ = strings.Cut(c.host, ":")
 					}
-					conn = tls.Client(conn, &tls.Config{RootCAs: w.roots, ServerName: sni})
+					conn = tls.Client(conn, &tls.Config{RootCAs: g.Roots, ServerName: sni})
 				}
 				request := "GET " + c.path + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: ExampleBot/1.0\r\nConnection: close\r\n\r\n"
 				io.WriteString(conn, request)
-				if answer := readAnswer(t, conn, request); statusOf(answer) != c.status {
+				if answer := proxytest.ReadAnswer(t, conn, request); proxytest.StatusOf(answer) != c.status {
 					t.Errorf("got %s, want %s", answer, c.status)
 				}
 				var want []string
 				if c.arrived != "" {
 					want = []string{c.arrived}
 				}
-				wantArrived(t, w, want...)
-				if x := w.next(t); fmt.Sprint(x.Status) != c.status || x.Client != netip.MustParseAddr("127.0.0.1") || x.Tunnel != (scheme == "https") {
+				proxytest.WantArrived(t, g, want...)
+				if x := g.Next(t); fmt.Sprint(x.Status) != c.status || x.Client != netip.MustParseAddr("127.0.0.1") || x.Tunnel != (scheme == "https") {
 					t.Errorf("record: %+v", x)
 				}
-				if n := w.gate.Redirections(); n.Served != 1 {
+				if n := g.Proxy.Redirections(); n.Served != 1 {
 					t.Errorf("got %+v", n)
 				}
 			})
@@ -150,8 +153,8 @@ func TestTransparent(t *testing.T) {
 
 // One connection in clear may carry requests to several hosts.
 func TestTransparentSeveralHosts(t *testing.T) {
-	w := newWorld(t, options{})
-	conn := dialed(t, w.redirect(t, portOf(w.http)))
+	g := proxytest.Start(t, proxytest.Options{})
+	conn := dialed(t, redirect(t, g, portOf(g.HTTP)))
 	for _, host := range []string{"loop.example.com", "127.0.0.1", "metadata.example.com", "loop.example.com"} {
 		fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: %[1]s\r\nUser-Agent: ExampleBot/1.0\r\n\r\n", host)
 	}
@@ -165,21 +168,21 @@ func TestTransparentSeveralHosts(t *testing.T) {
 			t.Errorf("answer %d: got %d, want %d", i+1, resp.StatusCode, want)
 		}
 	}
-	wantArrived(t, w, "GET /loop.example.com", "GET /127.0.0.1", "GET /loop.example.com")
+	proxytest.WantArrived(t, g, "GET /loop.example.com", "GET /127.0.0.1", "GET /loop.example.com")
 }
 
 // HTTP/2 inside TLS is served like HTTP/1.
 func TestTransparentHTTP2(t *testing.T) {
-	w := newWorld(t, options{})
-	address := w.redirect(t, portOf(w.https))
+	g := proxytest.Start(t, proxytest.Options{})
+	address := redirect(t, g, portOf(g.HTTPS))
 	var p http.Protocols
 	p.SetHTTP2(true)
-	tr := &http.Transport{Protocols: &p, TLSClientConfig: &tls.Config{RootCAs: w.roots}, DialContext: func(context.Context, string, string) (net.Conn, error) {
+	tr := &http.Transport{Protocols: &p, TLSClientConfig: &tls.Config{RootCAs: g.Roots}, DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return net.Dial("tcp", address)
 	}}
 	t.Cleanup(tr.CloseIdleConnections)
 	client := &http.Client{Transport: tr}
-	origin := "https://loop.example.com:" + portOf(w.https)
+	origin := "https://loop.example.com:" + portOf(g.HTTPS)
 	for path, want := range map[string]int{"/a": 200, "/private/": 403, "/other": 421, "/port": 421, "/address": 421} {
 		authority := map[string]string{"/other": "second.example.com", "/port": "loop.example.com:1", "/address": "127.0.0.1"}[path]
 		req, err := http.NewRequestWithContext(t.Context(), "GET", origin+path, nil)
@@ -193,7 +196,7 @@ func TestTransparentHTTP2(t *testing.T) {
 		}
 		io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
-		wantStatus(t, resp, want)
+		proxytest.WantStatus(t, resp, want)
 		if resp.ProtoMajor != 2 {
 			t.Errorf("spoken: %s", resp.Proto)
 		}
@@ -204,23 +207,23 @@ func TestTransparentHTTP2(t *testing.T) {
 // connection any more, although the gate has watched it for a disconnected client. It may be held for longer than a
 // client may take for its first bytes.
 func TestTransparentPassthroughHeld(t *testing.T) {
-	w := newWorld(t, options{robots: "# nothing\n", gate: func(o *Options) {
-		unseen(o)
+	g := proxytest.Start(t, proxytest.Options{Robots: "# nothing\n", Proxy: func(o *proxy.Options) {
+		proxytest.PassThrough(o)
 		c := pace.Default()
 		c.MinDelay, o.Limits.HeaderTimeout = 1500*time.Millisecond, time.Second
 		o.Settings.Pacer = pace.New(c, nil)
 	}})
-	address, request := w.redirect(t, portOf(w.https)), "GET /a HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n"
+	address, request := redirect(t, g, portOf(g.HTTPS)), "GET /a HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n"
 	for range 2 {
-		conn := tls.Client(dialed(t, address), &tls.Config{RootCAs: w.originRoots, ServerName: "loop.example.com"})
+		conn := tls.Client(dialed(t, address), &tls.Config{RootCAs: g.OriginRoots, ServerName: "loop.example.com"})
 		if _, err := io.WriteString(conn, request); err != nil {
 			t.Fatal(err)
 		}
-		if answer := readAnswer(t, conn, request); statusOf(answer) != "200" {
+		if answer := proxytest.ReadAnswer(t, conn, request); proxytest.StatusOf(answer) != "200" {
 			t.Errorf("inside: %s", answer)
 		}
 		conn.Close()
-		w.next(t)
+		g.Next(t)
 	}
 }
 
@@ -231,27 +234,27 @@ func TestTransparentPassthrough(t *testing.T) {
 		name, robots string
 		status       int
 	}{
-		{"allowed", exampleRobots, 200},
+		{"allowed", proxytest.ExampleRobots, 200},
 		{"denied", "User-agent: *\nDisallow: /\n", 403},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, options{robots: c.robots, gate: unseen})
-			conn := tls.Client(dialed(t, w.redirect(t, portOf(w.https))), &tls.Config{RootCAs: w.originRoots, ServerName: "loop.example.com"})
+			g := proxytest.Start(t, proxytest.Options{Robots: c.robots, Proxy: proxytest.PassThrough})
+			conn := tls.Client(dialed(t, redirect(t, g, portOf(g.HTTPS))), &tls.Config{RootCAs: g.OriginRoots, ServerName: "loop.example.com"})
 			request := "GET /private/x HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n"
 			_, err := io.WriteString(conn, request)
 			if c.status == 403 {
 				if err == nil || !strings.Contains(err.Error(), "access denied") {
 					t.Errorf("the handshake: %v", err)
 				}
-				wantArrived(t, w)
+				proxytest.WantArrived(t, g)
 			} else {
-				if answer := readAnswer(t, conn, request); statusOf(answer) != "200" || strings.Contains(answer, "Robots-Gate") {
+				if answer := proxytest.ReadAnswer(t, conn, request); proxytest.StatusOf(answer) != "200" || strings.Contains(answer, "Robots-Gate") {
 					t.Errorf("inside: %s", answer)
 				}
-				wantArrived(t, w, "GET /private/x")
+				proxytest.WantArrived(t, g, "GET /private/x")
 				conn.Close()
 			}
-			if x := w.next(t); !x.Tunnel || x.Method != "CONNECT" || x.URL != "https://loop.example.com:"+portOf(w.https) || x.Status != c.status || x.Decision == nil {
+			if x := g.Next(t); !x.Tunnel || x.Method != "CONNECT" || x.URL != "https://loop.example.com:"+portOf(g.HTTPS) || x.Status != c.status || x.Decision == nil {
 				t.Errorf("record: %+v", x)
 			}
 		})
@@ -262,33 +265,33 @@ func TestTransparentPassthrough(t *testing.T) {
 func TestTransparentRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, sni string
-		want      ConnRefusal
+		want      proxy.ConnRefusal
 		alert     byte
 	}{
-		{"no name", "", NoName, client.AlertMissingExtension},
-		{"an address", "192.0.2.201", BadName, client.AlertUnrecognizedName},
-		{"an IPv6 address", "2001:db8::1", BadName, client.AlertUnrecognizedName},
-		{"an IPv6 address in brackets", "[2001:db8::1]", BadName, client.AlertUnrecognizedName},
-		{"another spelling of an address", "0x7f.1", BadName, client.AlertUnrecognizedName},
-		{"a number", "2130706433", BadName, client.AlertUnrecognizedName},
-		{"an address in wide digits", "\uff11\uff12\uff17.0.0.1", BadName, client.AlertUnrecognizedName},
-		{"a port", "loop.example.com:444", BadName, client.AlertUnrecognizedName},
-		{"userinfo", "me@loop.example.com", BadName, client.AlertUnrecognizedName},
-		{"a path", "loop.example.com/a", BadName, client.AlertUnrecognizedName},
-		{"a space", "loop .example.com", BadName, client.AlertUnrecognizedName},
-		{"a line feed", "loop\n.example.com", BadName, client.AlertUnrecognizedName},
-		{"NUL", "loop\x00.example.com", BadName, client.AlertUnrecognizedName},
-		{"NUL at the end", "loop.example.com\x00", BadName, client.AlertUnrecognizedName},
-		{"too long", strings.Repeat("a", 63) + strings.Repeat(".aaaaaaaaa", 20), BadName, client.AlertUnrecognizedName},
-		{"a label that is too long", strings.Repeat("a", 64) + ".example.com", BadName, client.AlertUnrecognizedName},
-		{"two dots", "loop..example.com", BadName, client.AlertUnrecognizedName},
-		{"a dot first", ".example.com", BadName, client.AlertUnrecognizedName},
-		{"not UTF-8", "\xff\xfe.example.com", BadName, client.AlertUnrecognizedName},
-		{"a trailing dot", "loop.example.com.", BadHello, 0},
+		{"no name", "", proxy.NoName, client.AlertMissingExtension},
+		{"an address", "192.0.2.201", proxy.BadName, client.AlertUnrecognizedName},
+		{"an IPv6 address", "2001:db8::1", proxy.BadName, client.AlertUnrecognizedName},
+		{"an IPv6 address in brackets", "[2001:db8::1]", proxy.BadName, client.AlertUnrecognizedName},
+		{"another spelling of an address", "0x7f.1", proxy.BadName, client.AlertUnrecognizedName},
+		{"a number", "2130706433", proxy.BadName, client.AlertUnrecognizedName},
+		{"an address in wide digits", "\uff11\uff12\uff17.0.0.1", proxy.BadName, client.AlertUnrecognizedName},
+		{"a port", "loop.example.com:444", proxy.BadName, client.AlertUnrecognizedName},
+		{"userinfo", "me@loop.example.com", proxy.BadName, client.AlertUnrecognizedName},
+		{"a path", "loop.example.com/a", proxy.BadName, client.AlertUnrecognizedName},
+		{"a space", "loop .example.com", proxy.BadName, client.AlertUnrecognizedName},
+		{"a line feed", "loop\n.example.com", proxy.BadName, client.AlertUnrecognizedName},
+		{"NUL", "loop\x00.example.com", proxy.BadName, client.AlertUnrecognizedName},
+		{"NUL at the end", "loop.example.com\x00", proxy.BadName, client.AlertUnrecognizedName},
+		{"too long", strings.Repeat("a", 63) + strings.Repeat(".aaaaaaaaa", 20), proxy.BadName, client.AlertUnrecognizedName},
+		{"a label that is too long", strings.Repeat("a", 64) + ".example.com", proxy.BadName, client.AlertUnrecognizedName},
+		{"two dots", "loop..example.com", proxy.BadName, client.AlertUnrecognizedName},
+		{"a dot first", ".example.com", proxy.BadName, client.AlertUnrecognizedName},
+		{"not UTF-8", "\xff\xfe.example.com", proxy.BadName, client.AlertUnrecognizedName},
+		{"a trailing dot", "loop.example.com.", proxy.BadHello, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t, options{})
-			conn := dialed(t, w.redirect(t, "443"))
+			g := proxytest.Start(t, proxytest.Options{})
+			conn := dialed(t, redirect(t, g, "443"))
 			if c.sni == "" {
 				io.WriteString(conn, hello(t, ""))
 			} else {
@@ -298,34 +301,34 @@ func TestTransparentRefused(t *testing.T) {
 			if want := []byte{0x15, 3, 3, 0, 2, 2, c.alert}; c.alert != 0 && !bytes.Equal(rest, want) || c.alert == 0 && len(rest) > 0 {
 				t.Errorf("answered %q, want %q", rest, want)
 			}
-			eventually(t, "it is counted", func() bool { return w.gate.Redirections().Refused[c.want] == 1 })
-			if w.count() > 0 || len(w.done) > 0 {
+			proxytest.Eventually(t, "it is counted", func() bool { return g.Proxy.Redirections().Refused[c.want] == 1 })
+			if g.Count() > 0 || len(g.Done) > 0 {
 				t.Error("a request has left, or is recorded")
 			}
 		})
 	}
 	t.Run("not redirected", func(t *testing.T) {
-		w := newWorld(t, options{})
-		conn := dialed(t, w.redirect(t, "0"))
+		g := proxytest.Start(t, proxytest.Options{})
+		conn := dialed(t, redirect(t, g, "0"))
 		io.WriteString(conn, get("/a"))
 		if rest, _ := io.ReadAll(conn); len(rest) > 0 {
 			t.Errorf("answered %q", rest)
 		}
-		eventually(t, "it is counted", func() bool { return w.gate.Redirections().Refused[NotRedirected] == 1 })
+		proxytest.Eventually(t, "it is counted", func() bool { return g.Proxy.Redirections().Refused[proxy.NotRedirected] == 1 })
 	})
 }
 
 // Refusals are logged once a minute, with their clients.
 func TestTransparentRefusalsAreLogged(t *testing.T) {
-	var logged lockedBuffer
-	w := newWorld(t, options{gate: func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)) }})
-	address := w.redirect(t, "443")
+	var logged gatetest.Output
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)) }})
+	address := redirect(t, g, "443")
 	for range 3 {
 		conn := dialed(t, address)
 		io.WriteString(conn, hello(t, ""))
 		io.ReadAll(conn)
 	}
-	eventually(t, "all are counted", func() bool { return w.gate.Redirections().Refused[NoName] == 3 })
+	proxytest.Eventually(t, "all are counted", func() bool { return g.Proxy.Redirections().Refused[proxy.NoName] == 3 })
 	if got := logged.String(); strings.Count(got, "redirected connections are refused") != 1 || !strings.Contains(got, `reason=no-name clients="127.0.0.1 (1)"`) {
 		t.Errorf("logged: %s", got)
 	}
@@ -334,7 +337,7 @@ func TestTransparentRefusalsAreLogged(t *testing.T) {
 // The outer name of an encrypted ClientHello counts. The client learns that the gate cannot read the inner one, from the
 // gate's certificate for the outer name.
 func TestTransparentECH(t *testing.T) {
-	w := newWorld(t, options{})
+	g := proxytest.Start(t, proxytest.Options{})
 	key, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -346,12 +349,12 @@ func TestTransparentECH(t *testing.T) {
 	contents = append(append(contents, outer...), 0, 0)
 	config := append([]byte{0xfe, 0x0d, 0, byte(len(contents))}, contents...)
 	list := append([]byte{0, byte(len(config))}, config...)
-	conn := tls.Client(dialed(t, w.redirect(t, portOf(w.https))), &tls.Config{RootCAs: w.roots, ServerName: "second.example.com", EncryptedClientHelloConfigList: list, MinVersion: tls.VersionTLS13})
+	conn := tls.Client(dialed(t, redirect(t, g, portOf(g.HTTPS))), &tls.Config{RootCAs: g.Roots, ServerName: "second.example.com", EncryptedClientHelloConfigList: list, MinVersion: tls.VersionTLS13})
 	err = conn.Handshake()
 	if _, rejected := errors.AsType[*tls.ECHRejectionError](err); !rejected {
 		t.Errorf("the handshake: %v", err)
 	}
-	if n := w.gate.Redirections(); n.Served != 1 {
+	if n := g.Proxy.Redirections(); n.Served != 1 {
 		t.Errorf("got %+v", n)
 	}
 }
@@ -360,7 +363,7 @@ func TestTransparentECH(t *testing.T) {
 func TestTransparentWebSocket(t *testing.T) {
 	for _, scheme := range []string{"http", "https"} {
 		t.Run(scheme, func(t *testing.T) {
-			w := newWorld(t, options{handler: func(rw http.ResponseWriter, r *http.Request) {
+			g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
 				conn, rd, err := http.NewResponseController(rw).Hijack()
 				if err != nil {
 					return
@@ -370,13 +373,13 @@ func TestTransparentWebSocket(t *testing.T) {
 				line, _ := rd.ReadString('\n')
 				io.WriteString(conn, "echo "+line)
 			}})
-			origin := w.http
+			origin := g.HTTP
 			if scheme == "https" {
-				origin = w.https
+				origin = g.HTTPS
 			}
-			conn := dialed(t, w.redirect(t, portOf(origin)))
+			conn := dialed(t, redirect(t, g, portOf(origin)))
 			if scheme == "https" {
-				conn = tls.Client(conn, &tls.Config{RootCAs: w.roots, ServerName: "loop.example.com"})
+				conn = tls.Client(conn, &tls.Config{RootCAs: g.Roots, ServerName: "loop.example.com"})
 			}
 			io.WriteString(conn, "GET /chat HTTP/1.1"+loopHost+"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
 			r := bufio.NewReader(conn)
@@ -384,7 +387,7 @@ func TestTransparentWebSocket(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantStatus(t, resp, 101)
+			proxytest.WantStatus(t, resp, 101)
 			io.WriteString(conn, "hello\n")
 			if line, _ := r.ReadString('\n'); line != "echo hello\n" {
 				t.Errorf("got %q", line)
@@ -395,49 +398,49 @@ func TestTransparentWebSocket(t *testing.T) {
 
 // A connection of the gate to an origin that is redirected to the gate again is refused, so that it can't dial for ever.
 func TestTransparentOwnConnection(t *testing.T) {
-	shared := &Descriptors{}
-	w := newWorld(t, options{descriptors: shared, gate: func(o *Options) { o.Descriptors = shared }})
+	shared := &proxy.Descriptors{}
+	g := proxytest.Start(t, proxytest.Options{Descriptors: shared, Proxy: func(o *proxy.Options) { o.Descriptors = shared }})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	go w.gate.ServeTransparent(l) // as if the rules redirected connections to its address
-	resp, body := w.get("http://" + l.Addr().String() + "/a")
-	wantStatus(t, resp, 403) // its robots.txt is unreachable
-	if n := w.gate.Redirections(); n.Refused[IsOwn] == 0 || n.Served > 0 {
+	go g.Proxy.ServeTransparent(l) // as if the rules redirected connections to its address
+	resp, body := g.Get("http://" + l.Addr().String() + "/a")
+	proxytest.WantStatus(t, resp, 403) // its robots.txt is unreachable
+	if n := g.Proxy.Redirections(); n.Refused[proxy.IsOwn] == 0 || n.Served > 0 {
 		t.Errorf("got %+v: %s", n, body)
 	}
-	if n := shared.d.InUse(); n > 0 {
+	if n := shared.InUse(); n > 0 {
 		t.Errorf("%d descriptors are in use", n)
 	}
 	conn := dialed(t, l.Addr().String())
 	io.WriteString(conn, to(l.Addr().String(), "/a"))
-	if answer := readAnswer(t, conn, ""); statusOf(answer) != "403" || w.gate.Redirections().Served != 1 {
+	if answer := proxytest.ReadAnswer(t, conn, ""); proxytest.StatusOf(answer) != "403" || g.Proxy.Redirections().Served != 1 {
 		t.Errorf("another client got %s", answer)
 	}
 }
 
 // TLS on port 80 is https: only a CONNECT to this port may mean http.
 func TestTransparentTLSOnPort80(t *testing.T) {
-	w := newWorld(t, options{gate: unseen, egress: func(e *Egress) { e.Ports = []int{443} }})
-	conn := tls.Client(dialed(t, w.redirect(t, "80")), &tls.Config{RootCAs: w.originRoots, ServerName: "loop.example.com"})
+	g := proxytest.Start(t, proxytest.Options{Proxy: proxytest.PassThrough, Egress: func(e *proxy.Egress) { e.Ports = []int{443} }})
+	conn := tls.Client(dialed(t, redirect(t, g, "80")), &tls.Config{RootCAs: g.OriginRoots, ServerName: "loop.example.com"})
 	if err := conn.Handshake(); err == nil {
 		t.Error("the port is permitted")
 	}
-	if x := w.next(t); x.URL != "https://loop.example.com:80" || x.Refused != ByGuard {
+	if x := g.Next(t); x.URL != "https://loop.example.com:80" || x.Refused != proxy.ByGuard {
 		t.Errorf("record: %+v", x)
 	}
 }
 
 // The warning about a client that does not trust the CA does not name the address that the client has chosen.
 func TestTransparentUntrusting(t *testing.T) {
-	var logged lockedBuffer
-	w := newWorld(t, options{gate: func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)) }})
-	conn := tls.Client(dialed(t, w.redirect(t, "443")), &tls.Config{RootCAs: w.originRoots, ServerName: "loop.example.com"})
+	var logged gatetest.Output
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Log = slog.New(slog.NewTextHandler(&logged, nil)) }})
+	conn := tls.Client(dialed(t, redirect(t, g, "443")), &tls.Config{RootCAs: g.OriginRoots, ServerName: "loop.example.com"})
 	if err := conn.Handshake(); err == nil {
 		t.Fatal("the client trusts the gate")
 	}
-	eventually(t, "it is logged", func() bool { return strings.Contains(logged.String(), "a client does not trust the CA") })
+	proxytest.Eventually(t, "it is logged", func() bool { return strings.Contains(logged.String(), "a client does not trust the CA") })
 	if got := logged.String(); !strings.Contains(got, `ca.pem="robotsgate ca"`) || strings.Contains(got, "192.0.2.1") {
 		t.Errorf("logged: %s", got)
 	}
@@ -445,26 +448,26 @@ func TestTransparentUntrusting(t *testing.T) {
 
 // The connections count for the limits of their clients.
 func TestTransparentLimits(t *testing.T) {
-	w := newWorld(t, options{gate: func(o *Options) { o.Settings.MaxConnectionsPerClient = 1 }})
-	address := w.redirect(t, portOf(w.http))
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.MaxConnectionsPerClient = 1 }})
+	address := redirect(t, g, portOf(g.HTTP))
 	first := dialed(t, address)
 	io.WriteString(first, get("/a"))
-	if answer := readAnswer(t, first, get("/a")); statusOf(answer) != "200" {
+	if answer := proxytest.ReadAnswer(t, first, get("/a")); proxytest.StatusOf(answer) != "200" {
 		t.Fatalf("got %s", answer)
 	}
 	second := dialed(t, address)
 	io.WriteString(second, get("/b"))
-	if answer := readAnswer(t, second, get("/b")); statusOf(answer) != "503" {
+	if answer := proxytest.ReadAnswer(t, second, get("/b")); proxytest.StatusOf(answer) != "503" {
 		t.Errorf("got %s", answer)
 	}
 	first.Close()
-	eventually(t, "another connection is served", func() bool {
+	proxytest.Eventually(t, "another connection is served", func() bool {
 		conn := dialed(t, address)
 		defer conn.Close()
 		io.WriteString(conn, get("/c"))
-		return statusOf(readAnswer(t, conn, get("/c"))) == "200"
+		return proxytest.StatusOf(proxytest.ReadAnswer(t, conn, get("/c"))) == "200"
 	})
-	if n := w.gate.Connections().Open; n > 1 {
+	if n := g.Proxy.Connections().Open; n > 1 {
 		t.Errorf("%d connections are open", n)
 	}
 }
@@ -474,24 +477,24 @@ func TestTransparentDisconnect(t *testing.T) {
 	for _, scheme := range []string{"http", "https"} {
 		t.Run(scheme, func(t *testing.T) {
 			arrived, left := make(chan bool, 1), make(chan bool, 1)
-			w := newWorld(t, options{handler: func(_ http.ResponseWriter, r *http.Request) {
+			g := proxytest.Start(t, proxytest.Options{Handler: func(_ http.ResponseWriter, r *http.Request) {
 				arrived <- true
 				<-r.Context().Done()
 				left <- true
 			}})
-			origin := w.http
+			origin := g.HTTP
 			if scheme == "https" {
-				origin = w.https
+				origin = g.HTTPS
 			}
-			under := dialed(t, w.redirect(t, portOf(origin)))
+			under := dialed(t, redirect(t, g, portOf(origin)))
 			conn := under
 			if scheme == "https" {
-				conn = tls.Client(under, &tls.Config{RootCAs: w.roots, ServerName: "loop.example.com"})
+				conn = tls.Client(under, &tls.Config{RootCAs: g.Roots, ServerName: "loop.example.com"})
 			}
 			io.WriteString(conn, get("/slow"))
-			receive(t, arrived, "the request")
+			proxytest.Receive(t, arrived, "the request")
 			under.Close()
-			receive(t, left, "the end of the request")
+			proxytest.Receive(t, left, "the end of the request")
 		})
 	}
 }
@@ -499,21 +502,21 @@ func TestTransparentDisconnect(t *testing.T) {
 // Shutdown ends the listener and connections without a request, and waits for a request in flight.
 func TestTransparentShutdown(t *testing.T) {
 	arrived, release := make(chan bool), make(chan bool)
-	w := newWorld(t, options{handler: func(rw http.ResponseWriter, _ *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, _ *http.Request) {
 		arrived <- true
 		<-release
 		io.WriteString(rw, "done")
 	}})
-	address := w.redirect(t, portOf(w.http))
+	address := redirect(t, g, portOf(g.HTTP))
 	silent, busy := dialed(t, address), dialed(t, address)
 	io.WriteString(busy, get("/slow"))
-	receive(t, arrived, "the request")
+	proxytest.Receive(t, arrived, "the request")
 	ended := make(chan error)
-	go func() { ended <- w.gate.Shutdown(t.Context()) }()
+	go func() { ended <- g.Proxy.Shutdown(t.Context()) }()
 	if rest, _ := io.ReadAll(silent); len(rest) > 0 {
 		t.Errorf("the silent connection was sent %q", rest)
 	}
-	eventually(t, "nothing listens", func() bool {
+	proxytest.Eventually(t, "nothing listens", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()
@@ -521,51 +524,51 @@ func TestTransparentShutdown(t *testing.T) {
 		return err != nil
 	})
 	close(release)
-	if answer := readAnswer(t, busy, get("/slow")); !strings.HasSuffix(answer, "done") {
+	if answer := proxytest.ReadAnswer(t, busy, get("/slow")); !strings.HasSuffix(answer, "done") {
 		t.Errorf("got %s", answer)
 	}
-	if err := receive(t, ended, "the end"); err != nil {
+	if err := proxytest.Receive(t, ended, "the end"); err != nil {
 		t.Error(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.gate.ServeTransparent(l); err != nil {
+	if err := g.Proxy.ServeTransparent(l); err != nil {
 		t.Errorf("after Shutdown: %v", err)
 	}
 }
 
 // The pages of a gate name its own address to a redirected client, not the one that the client has chosen.
 func TestTransparentOwnPage(t *testing.T) {
-	w := newWorld(t, options{})
-	conn := dialed(t, w.redirect(t, portOf(w.http)))
+	g := proxytest.Start(t, proxytest.Options{})
+	conn := dialed(t, redirect(t, g, portOf(g.HTTP)))
 	request := to("robotsgate.invalid", "/proxy.pac")
 	io.WriteString(conn, request)
-	if answer := readAnswer(t, conn, request); !strings.Contains(answer, "PROXY "+w.addr) || strings.Contains(answer, "192.0.2.1") {
+	if answer := proxytest.ReadAnswer(t, conn, request); !strings.Contains(answer, "PROXY "+g.Addr) || strings.Contains(answer, "192.0.2.1") {
 		t.Errorf("got %s", answer)
 	}
 }
 
 // After a temporary error, accepting goes on.
 func TestTransparentAcceptFails(t *testing.T) {
-	w := newWorld(t, options{})
+	g := proxytest.Start(t, proxytest.Options{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, _ := strconv.Atoi(portOf(w.http))
+	port, _ := strconv.Atoi(portOf(g.HTTP))
 	failing := &failingListener{Listener: redirecting{l, port}}
 	failing.left.Store(3)
 	served := make(chan error, 1)
-	go func() { served <- w.gate.ServeTransparent(failing) }()
+	go func() { served <- g.Proxy.ServeTransparent(failing) }()
 	conn := dialed(t, l.Addr().String())
 	io.WriteString(conn, get("/a"))
-	if answer := readAnswer(t, conn, get("/a")); statusOf(answer) != "200" || failing.left.Load() > 0 {
+	if answer := proxytest.ReadAnswer(t, conn, get("/a")); proxytest.StatusOf(answer) != "200" || failing.left.Load() > 0 {
 		t.Errorf("got %s", answer)
 	}
 	l.Close()
-	if err := receive(t, served, "the end"); !errors.Is(err, net.ErrClosed) {
+	if err := proxytest.Receive(t, served, "the end"); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a listener that is closed by another: %v", err)
 	}
 }

@@ -1,12 +1,7 @@
 package proxy
 
 import (
-	"crypto/tls"
-	"fmt"
-	"io"
-	"strings"
 	"testing"
-	"time"
 
 	"robotsgate/policy/canonical"
 )
@@ -38,35 +33,6 @@ func TestTunnelNames(t *testing.T) {
 			if again, err := canonical.ParseTarget("https", bracketed(tunnel.host), "/"); err != nil || again.Hostname() != tunnel.host {
 				t.Errorf("%s:%s: the host %s is not canonical", host, port, tunnel.host)
 			}
-		}
-	}
-}
-
-// A ClientHello larger than the read buffer of net/http arrives complete, whether the client
-// sends it with CONNECT or later.
-func TestLargeClientHello(t *testing.T) {
-	protocols := []string{"http/1.1"}
-	for i := range 40 {
-		protocols = append(protocols, fmt.Sprintf("%d-%s", i, strings.Repeat("x", 240)))
-	}
-	w := newWorld(t, options{})
-	for _, together := range []bool{false, true} {
-		conn := w.dial()
-		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(patience))
-		head := fmt.Sprintf("CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", host(w.https))
-		if together {
-			conn = &eager{Conn: conn, head: head}
-		} else {
-			io.WriteString(conn, head)
-			if _, err := readHead(conn); err != nil {
-				t.Fatal(err)
-			}
-		}
-		inside := tls.Client(conn, &tls.Config{RootCAs: w.roots, ServerName: "127.0.0.1", NextProtos: protocols})
-		fmt.Fprintf(inside, "GET /1 HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", host(w.https))
-		if answer, err := io.ReadAll(inside); statusOf(string(answer)) != "200" {
-			t.Errorf("together: %v: got %q, %v", together, answer, err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bytes"
@@ -15,9 +15,12 @@ import (
 	"github.com/dunglas/httpsfv"
 	"github.com/klauspost/compress/zstd"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/usage"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // A usageCase is one request, and what is stated of the use of its URL.
@@ -57,7 +60,7 @@ const originMark = "ORIGIN" // in every body of the origin, and in its fields
 // readUsageCases returns the cases of testdata/usage. Their keys are the names of the fields, but for html, which may be
 // off, and padding, the length of what follows page in the head.
 func readUsageCases(t *testing.T) (cases []usageCase) {
-	eachCase(t, "usage/*.txtar", func(name string) func(key, value string) bool {
+	gatetest.EachCase(t, "usage/*.txtar", func(name string) func(key, value string) bool {
 		cases = append(cases, usageCase{name: name})
 		return func(key, value string) bool { return cases[len(cases)-1].set(key, value) }
 	})
@@ -92,8 +95,8 @@ func (c *usageCase) set(key, value string) bool {
 	return err == nil
 }
 
-// newUsageWorld starts a gate and an origin for a case.
-func newUsageWorld(t *testing.T, c usageCase) *world {
+// startUsage starts a gate and an origin for a case.
+func startUsage(t *testing.T, c usageCase) *proxytest.Gate {
 	t.Helper()
 	crawler := &policy.Crawler{Name: "default", DenyStatus: c.status}
 	for p := range strings.SplitSeq(c.purposes, ",") {
@@ -104,10 +107,10 @@ func newUsageWorld(t *testing.T, c usageCase) *world {
 	if c.report {
 		crawler.Mode = policy.Report
 	}
-	return newWorld(t, options{
-		robots:  "User-agent: *\n" + c.robots,
-		handler: c.serve,
-		engine: func(p *policy.Config) {
+	return proxytest.Start(t, proxytest.Options{
+		Robots:  "User-agent: *\n" + c.robots,
+		Handler: c.serve,
+		Engine: func(p *policy.Config) {
 			p.Crawlers.Default = crawler
 			if !c.annotate {
 				p.Usage.Reserved = policy.RefuseReserved
@@ -119,7 +122,7 @@ func newUsageWorld(t *testing.T, c usageCase) *world {
 				p.Overrides = []policy.Override{{Hosts: []glob.Glob{glob.Text("*")}, Action: policy.Allow, Reason: "contract"}}
 			}
 		},
-		gate: func(o *Options) {
+		Proxy: func(o *proxy.Options) {
 			o.Settings.Tags.HTML, o.Settings.Tags.MaxHeadBytes = !c.htmlOff, 100<<10
 		},
 	})
@@ -179,35 +182,35 @@ func TestUsage(t *testing.T) {
 	for _, c := range readUsageCases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newUsageWorld(t, c)
-			w.ways(t, func(t *testing.T, v way) {
+			g := startUsage(t, c)
+			g.Ways(t, func(t *testing.T, v proxytest.Way) {
 				path := cmp.Or(c.path, "/x")
-				before := len(w.arrived())
+				before := len(g.Arrived())
 				var headers []string
 				if name, value, ok := strings.Cut(c.send, ": "); ok {
 					headers = []string{name, value}
 				}
-				resp, body := send(t, v.client, cmp.Or(c.method, http.MethodGet), v.origin+path, nil, headers...)
-				record := w.next(t)
-				if sent := len(w.arrived()) > before; sent == (c.sent == "no") {
+				resp, body := proxytest.Send(t, v.Client, cmp.Or(c.method, http.MethodGet), v.Origin+path, nil, headers...)
+				record := g.Next(t)
+				if sent := len(g.Arrived()) > before; sent == (c.sent == "no") {
 					t.Errorf("sent: %v", sent)
 				}
-				wantStatus(t, resp, c.want)
-				wantHeader(t, resp, headerDecision, cmp.Or(c.decision, "allow"))
-				if strings.HasSuffix(resp.Header.Get(headerDecision), "enforced=?0") != strings.HasSuffix(c.decision, "enforced=?0") {
-					t.Errorf("got %s", resp.Header.Get(headerDecision))
+				proxytest.WantStatus(t, resp, c.want)
+				proxytest.WantHeader(t, resp, "Robots-Gate-Decision", cmp.Or(c.decision, "allow"))
+				if strings.HasSuffix(resp.Header.Get("Robots-Gate-Decision"), "enforced=?0") != strings.HasSuffix(c.decision, "enforced=?0") {
+					t.Errorf("got %s", resp.Header.Get("Robots-Gate-Decision"))
 				}
 				if c.usage != "" || c.want < 400 && c.decision == "" {
-					wantHeader(t, resp, headerUsage, c.usage)
+					proxytest.WantHeader(t, resp, "Robots-Gate-Usage", c.usage)
 				}
 				if c.license != "" || c.want < 400 {
-					wantHeader(t, resp, headerLicense, c.license)
+					proxytest.WantHeader(t, resp, "Robots-Gate-License", c.license)
 				}
 				if c.meta != "" {
-					wantHeader(t, resp, headerMeta, c.meta)
+					proxytest.WantHeader(t, resp, "Robots-Gate-Meta", c.meta)
 				}
 				wantFields(t, resp)
-				if strings.HasPrefix(c.decision, "deny;reason=usage") && record.Kind() != Refusal(policy.ByUsage) || record.Cause() == "usage" {
+				if strings.HasPrefix(c.decision, "deny;reason=usage") && record.Kind() != proxy.Refusal(policy.ByUsage) || record.Cause() == "usage" {
 					t.Errorf("the record has the kind %q, the cause %q", record.Kind(), record.Cause())
 				}
 				if c.want != 403 && c.want != 451 {
@@ -231,14 +234,14 @@ func wantRefusal(t *testing.T, c usageCase, resp *http.Response, body string) {
 		}
 	}
 	for _, name := range []string{"Content-Encoding", "Set-Cookie", "Etag", "Location", "Content-Usage", "X-Robots-Tag", "Tdm-Reservation", "Trailer"} {
-		wantHeader(t, resp, name, "")
+		proxytest.WantHeader(t, resp, name, "")
 	}
 	if len(resp.Trailer) > 0 {
 		t.Errorf("trailers: %v", resp.Trailer)
 	}
-	wantHeader(t, resp, "Content-Type", "application/problem+json")
-	wantHeader(t, resp, "Cache-Control", "no-store")
-	wantHeader(t, resp, proxyStatus, "robotsgate;error=http_request_denied;details=")
+	proxytest.WantHeader(t, resp, "Content-Type", "application/problem+json")
+	proxytest.WantHeader(t, resp, "Cache-Control", "no-store")
+	proxytest.WantHeader(t, resp, "Proxy-Status", "robotsgate;error=http_request_denied;details=")
 	if c.method == http.MethodHead {
 		if body != "" || resp.ContentLength <= 0 {
 			t.Errorf("HEAD: %d bytes, the body is %q", resp.ContentLength, body)
@@ -261,8 +264,8 @@ func wantRefusal(t *testing.T, c usageCase, resp *http.Response, body string) {
 func wantUsageFields(t *testing.T, resp *http.Response) {
 	t.Helper()
 	for name, isType := range map[string]func(any) bool{
-		headerUsage:   func(v any) bool { _, ok := v.(httpsfv.Token); return ok },
-		headerLicense: func(v any) bool { _, ok := v.(string); return ok },
+		"Robots-Gate-Usage":   func(v any) bool { _, ok := v.(httpsfv.Token); return ok },
+		"Robots-Gate-License": func(v any) bool { _, ok := v.(string); return ok },
 	} {
 		list, err := httpsfv.UnmarshalList(resp.Header[name])
 		if err != nil && len(resp.Header[name]) > 0 {

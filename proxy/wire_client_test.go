@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // speakHTTP1 sends a row's request and the one behind it, and reads the answers.
@@ -85,8 +87,8 @@ func readHTTP1(t *testing.T, r *bufio.Reader, method string, goOn func()) (a cli
 		resp, err := http.ReadResponse(r, &http.Request{Method: method})
 		if err != nil {
 			a.cut = err
-			if isTimeout(err) {
-				t.Fatalf("neither answered nor closed within %v", patience)
+			if proxytest.IsTimeout(err) {
+				t.Fatalf("neither answered nor closed within %v", proxytest.Patience)
 			}
 			return a
 		}
@@ -103,8 +105,8 @@ func readHTTP1(t *testing.T, r *bufio.Reader, method string, goOn func()) (a cli
 			return a
 		}
 		body, err := io.ReadAll(resp.Body)
-		if isTimeout(err) {
-			t.Fatalf("the answer does not end within %v", patience)
+		if proxytest.IsTimeout(err) {
+			t.Fatalf("the answer does not end within %v", proxytest.Patience)
 		}
 		a.body, a.trailer, a.cut = string(body), resp.Trailer, err
 		return a
@@ -129,8 +131,8 @@ func speakHTTP2(t *testing.T, conn net.Conn, row wireRow, names *strings.Replace
 	for ; len(streams) > 0; c.flush() {
 		frame, err := c.ReadFrame()
 		if err != nil {
-			if isTimeout(err) {
-				t.Fatalf("neither answered nor closed within %v", patience)
+			if proxytest.IsTimeout(err) {
+				t.Fatalf("neither answered nor closed within %v", proxytest.Patience)
 			}
 			for _, a := range streams {
 				a.cut = err

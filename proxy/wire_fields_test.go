@@ -1,10 +1,12 @@
-package proxy
+package proxy_test
 
 import (
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // What of a request's fields is for the next hop, and what could lead an origin
@@ -30,7 +32,7 @@ func TestWireToHTTP2(t *testing.T) {
 		lines := strings.ToLower(row.fields)
 		return row.reply != wireReply{} || strings.Contains(lines, "websocket") || strings.Contains(lines, "expect:") // which are HTTP/1.1's
 	})
-	withEither(t, func(t *testing.T, onlyNetHTTP bool) { newWire(t, true, onlyNetHTTP).runAll(t, rows) })
+	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) { newWire(t, true, onlyNetHTTP).runAll(t, rows) })
 }
 
 // reroutingRows returns the columns of each row of the table of headers that reroute a request.

@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -21,6 +21,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"robotsgate/proxy/internal/netconn"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // A wireReply is an origin's to every request but those for robots.txt and /next.
@@ -210,7 +211,7 @@ func (o *wireOrigins) speak(conn net.Conn, host, authority string) {
 		content := "hello"
 		switch target {
 		case "/robots.txt":
-			content, out = exampleRobots, wireReply{}
+			content, out = proxytest.ExampleRobots, wireReply{}
 		case "/next":
 			content, out = "next", wireReply{}
 			fallthrough
@@ -234,7 +235,7 @@ func (o *wireOrigins) speak(conn net.Conn, host, authority string) {
 func (o *wireOrigins) handler(host string) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {
-			io.WriteString(rw, exampleRobots)
+			io.WriteString(rw, proxytest.ExampleRobots)
 			return
 		}
 		var lines bytes.Buffer
@@ -263,11 +264,11 @@ func (o *wireOrigins) send(conn net.Conn, host string, out wireReply) bool {
 		return false
 	}
 	if out.flood != "" {
-		conn.SetDeadline(time.Now().Add(patience))
+		conn.SetDeadline(time.Now().Add(proxytest.Patience))
 		block := strings.Repeat(out.flood, 1+(4<<10)/len(out.flood))
 		for sent := 0; ; sent += len(block) {
 			if _, err := io.WriteString(conn, block); err != nil {
-				if isTimeout(err) {
+				if proxytest.IsTimeout(err) {
 					o.note(host, "a flood that nobody reads, on a connection that nobody closes")
 				}
 				return false

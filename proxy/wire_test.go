@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"cmp"
@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // A wireRow is one thing that a client or an origin may put on the wire, and
@@ -97,16 +99,9 @@ const (
 
 // wire is the gate between clients and origins that all speak bytes.
 type wire struct {
-	*world
+	*proxytest.Gate
 	origins  *wireOrigins
 	sessions tls.ClientSessionCache // of clients: most handshakes are short
-}
-
-// withEither runs a test with each implementation of what sends requests: the gate's own HTTP/1 client, which leaves to
-// net/http what it can't send, and net/http alone.
-func withEither(t *testing.T, test func(t *testing.T, onlyNetHTTP bool)) {
-	t.Run("own client", func(t *testing.T) { test(t, false) })
-	t.Run("net/http", func(t *testing.T) { test(t, true) })
 }
 
 // newWire starts origins that take requests in TLS over HTTP/2 if http2 says so, and a gate in front of them.
@@ -118,14 +113,14 @@ func newWire(t *testing.T, http2, onlyNetHTTP bool) *wire {
 	roots := x509.NewCertPool()
 	roots.AddCert(authority.Certificate())
 	origins := startWireOrigins(t, authority.Leaf, http2)
-	w := newWorld(t, options{
-		egress: func(e *Egress) {
+	g := proxytest.Start(t, proxytest.Options{
+		Egress: func(e *proxy.Egress) {
 			e.OnlyNetHTTP = onlyNetHTTP
 			e.Roots, e.Parent = roots, &url.URL{Scheme: "socks5", Host: origins.listener.Addr().String()}
 		},
-		gate: func(o *Options) { o.Done = func(*Record) {} },
+		Proxy: func(o *proxy.Options) { o.Done = func(*proxy.Record) {} },
 	})
-	return &wire{w, origins, tls.NewLRUClientSessionCache(100)}
+	return &wire{g, origins, tls.NewLRUClientSessionCache(100)}
 }
 
 // tame reports whether a row leaves its origin as it was, for the next row: what
@@ -141,7 +136,7 @@ func (row wireRow) tame() bool {
 
 // runWire runs a table. The rows share a gate, but no origin at the same time.
 func runWire(t *testing.T, rows []wireRow) {
-	withEither(t, func(t *testing.T, onlyNetHTTP bool) { newWire(t, false, onlyNetHTTP).runAll(t, rows) })
+	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) { newWire(t, false, onlyNetHTTP).runAll(t, rows) })
 }
 
 func (w *wire) runAll(t *testing.T, rows []wireRow) {
@@ -226,7 +221,7 @@ func (e *expect) check(t *testing.T, first, second clientView, arrived []string,
 			t.Errorf("%s: got %q, want none", name, got)
 		}
 	}
-	if d := first.header.Values(headerDecision); len(d) > 0 && e.arrives == "" && !e.half && e.want != 403 {
+	if d := first.header.Values("Robots-Gate-Decision"); len(d) > 0 && e.arrives == "" && !e.half && e.want != 403 {
 		t.Errorf("was decided: %s", d) // though it was not understood
 	}
 	if !slices.Equal(first.informed, e.informs) {
@@ -287,9 +282,9 @@ func (a clientView) String() string {
 }
 
 func (w *wire) inClear(t *testing.T, row wireRow, names *strings.Replacer) (first, second clientView) {
-	conn := w.dial()
+	conn := w.Dial()
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(proxytest.Patience))
 	return speakHTTP1(t, conn, row, names, "http://")
 }
 
@@ -309,9 +304,9 @@ func (w *wire) inHTTP2(t *testing.T, row wireRow, names *strings.Replacer) (firs
 func (w *wire) handshake(t *testing.T, row wireRow, names *strings.Replacer, protocol string) net.Conn {
 	t.Helper()
 	connect, sni := cmp.Or(row.connect, "ORIGIN:443"), cmp.Or(row.sni, "ORIGIN")
-	tunnel := w.tunnel(names.Replace(connect))
-	tunnel.SetDeadline(time.Now().Add(patience))
-	config := &tls.Config{RootCAs: w.roots, ServerName: names.Replace(sni), NextProtos: []string{protocol}, ClientSessionCache: w.sessions}
+	tunnel := w.Tunnel(names.Replace(connect))
+	tunnel.SetDeadline(time.Now().Add(proxytest.Patience))
+	config := &tls.Config{RootCAs: w.Roots, ServerName: names.Replace(sni), NextProtos: []string{protocol}, ClientSessionCache: w.sessions}
 	if sni == "-" {
 		config.ServerName, config.InsecureSkipVerify = "", true // else Go sends one
 	}

@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -20,15 +21,15 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
-	"robotsgate/policy/robotstag"
 	"robotsgate/policy/usage"
-	"robotsgate/proxy/internal/sfv"
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // trains makes the crawler one that fetches for training, and the gate refuse what is reserved.
-func trains(o options) options {
-	engine := o.engine
-	o.engine = func(c *policy.Config) {
+func trains(o proxytest.Options) proxytest.Options {
+	engine := o.Engine
+	o.Engine = func(c *policy.Config) {
 		c.Usage.Reserved, c.Crawlers.Default.Purposes = policy.RefuseReserved, []usage.Purpose{usage.TrainAI}
 		if engine != nil {
 			engine(c)
@@ -78,27 +79,27 @@ func TestWithheldConnections(t *testing.T) {
 				}
 				return !last
 			}))
-			w := newWorld(t, trains(options{gate: func(o *Options) { o.Settings.Tags.HeadTimeout = 300 * time.Millisecond }}))
-			client := w.client()
+			g := proxytest.Start(t, trains(proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Tags.HeadTimeout = 300 * time.Millisecond }}))
+			client := g.Client()
 			for range 2 {
 				start := time.Now()
-				resp, body := send(t, client, http.MethodGet, "http://"+o.Host+"/", nil)
-				wantStatus(t, resp, 403)
-				wantHeader(t, resp, headerDecision, "deny;reason=usage")
+				resp, body := proxytest.Send(t, client, http.MethodGet, "http://"+o.Host+"/", nil)
+				proxytest.WantStatus(t, resp, 403)
+				proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "deny;reason=usage")
 				if strings.Contains(body, originMark) || len(resp.Trailer) > 0 {
 					t.Errorf("trailers %v, body %q", resp.Trailer, body)
 				}
 				if took := time.Since(start); took > 5*time.Second {
 					t.Errorf("answered after %v", took)
 				}
-				w.next(t)
+				g.Next(t)
 			}
 			if n := o.Conns.Load(); c.kept && n != 1 {
 				t.Errorf("%d connections were made, want 1", n)
 			}
 			if !c.kept { // one for each response, of which the first may have been used for robots.txt
 				for range 2 {
-					receive(t, o.Ended, "the end of a connection")
+					proxytest.Receive(t, o.Ended, "the end of a connection")
 				}
 			}
 		})
@@ -112,17 +113,17 @@ func TestWithheldStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	var streams atomic.Int64
-	url, conns := startHTTP2Origin(t, authority, func(f *http2.Framer, r *http2.MetaHeadersFrame) {
+	url, conns := proxytest.StartHTTP2Origin(t, authority, func(f *http2.Framer, r *http2.MetaHeadersFrame) {
 		streams.Add(1)
-		writeHead(f, r.StreamID, false, ":status", "200", "content-usage", "train-ai=n", "content-type", "text/html")
+		proxytest.WriteHead(f, r.StreamID, false, ":status", "200", "content-usage", "train-ai=n", "content-type", "text/html")
 		f.WriteData(r.StreamID, false, []byte("<html><head></head><body>"+originMark)) // and nothing more
 	})
-	w := newWorld(t, trains(options{egress: func(e *Egress) { e.Roots.AddCert(authority.Certificate()) }}))
-	w.get(url + "/robots.txt")
+	g := proxytest.Start(t, trains(proxytest.Options{Egress: func(e *proxy.Egress) { e.Roots.AddCert(authority.Certificate()) }}))
+	g.Get(url + "/robots.txt")
 	before := conns.Load()
 	for range 5 {
-		resp, body := w.get(url + "/")
-		wantStatus(t, resp, 403)
+		resp, body := g.Get(url + "/")
+		proxytest.WantStatus(t, resp, 403)
 		if strings.Contains(body, originMark) {
 			t.Errorf("got %q", body)
 		}
@@ -154,36 +155,36 @@ func TestUsageRemembered(t *testing.T) {
 	const stated = "train-ai;v=n;src=robots-tag;in=meta, tdm;v=n;src=tdmrep;in=meta"
 	const licenses = `"https://a.example/l";src=rsl;in=meta, "https://a.example/p";src=tdmrep;in=meta`
 	t.Run("annotated", func(t *testing.T) {
-		w := newWorld(t, options{handler: serve})
-		w.ways(t, func(t *testing.T, v way) {
-			resp, _ := v.get(t, "/a"+v.name[:4], "If-None-Match", "x")
-			wantHeader(t, resp, headerUsage, "search;v=y;src=content-usage;in=header")
-			resp, _ = v.get(t, "/a")
-			wantHeader(t, resp, headerUsage, "bots;v=n;src=content-usage;in=header, "+stated)
-			resp, _ = v.get(t, "/a", "If-None-Match", "x")
-			wantHeader(t, resp, headerUsage, "search;v=y;src=content-usage;in=header, "+stated)
-			wantHeader(t, resp, headerLicense, licenses)
-			resp, _ = v.get(t, "/a", "Range", "bytes=0-")
-			wantHeader(t, resp, headerUsage, stated)
-			resp, _ = send(t, v.client, http.MethodHead, v.origin+"/a", nil)
-			wantHeader(t, resp, headerUsage, "bots;v=n;src=content-usage;in=header, "+stated)
-			wantHeader(t, resp, headerMeta, "remembered;age=")
+		g := proxytest.Start(t, proxytest.Options{Handler: serve})
+		g.Ways(t, func(t *testing.T, v proxytest.Way) {
+			resp, _ := v.Get(t, "/a"+v.Name[:4], "If-None-Match", "x")
+			proxytest.WantHeader(t, resp, "Robots-Gate-Usage", "search;v=y;src=content-usage;in=header")
+			resp, _ = v.Get(t, "/a")
+			proxytest.WantHeader(t, resp, "Robots-Gate-Usage", "bots;v=n;src=content-usage;in=header, "+stated)
+			resp, _ = v.Get(t, "/a", "If-None-Match", "x")
+			proxytest.WantHeader(t, resp, "Robots-Gate-Usage", "search;v=y;src=content-usage;in=header, "+stated)
+			proxytest.WantHeader(t, resp, "Robots-Gate-License", licenses)
+			resp, _ = v.Get(t, "/a", "Range", "bytes=0-")
+			proxytest.WantHeader(t, resp, "Robots-Gate-Usage", stated)
+			resp, _ = proxytest.Send(t, v.Client, http.MethodHead, v.Origin+"/a", nil)
+			proxytest.WantHeader(t, resp, "Robots-Gate-Usage", "bots;v=n;src=content-usage;in=header, "+stated)
+			proxytest.WantHeader(t, resp, "Robots-Gate-Meta", "remembered;age=")
 			wantUsageFields(t, resp)
 		})
 	})
 	t.Run("refused", func(t *testing.T) {
-		w := newWorld(t, trains(options{handler: serve}))
-		w.ways(t, func(t *testing.T, v way) {
+		g := proxytest.Start(t, trains(proxytest.Options{Handler: serve}))
+		g.Ways(t, func(t *testing.T, v proxytest.Way) {
 			for _, header := range []string{"X", "If-None-Match", "Range"} { // the first is a whole response, and withheld
-				resp, body := v.get(t, "/a", header, "x")
-				wantStatus(t, resp, 403)
-				wantHeader(t, resp, headerDecision, `deny;reason=usage;token="ExampleBot";group="*";use=train-ai;src=robots-tag;in=meta`)
+				resp, body := v.Get(t, "/a", header, "x")
+				proxytest.WantStatus(t, resp, 403)
+				proxytest.WantHeader(t, resp, "Robots-Gate-Decision", `deny;reason=usage;token="ExampleBot";group="*";use=train-ai;src=robots-tag;in=meta`)
 				if strings.Contains(body, originMark) {
 					t.Errorf("got %q", body)
 				}
 			}
-			resp, _ := send(t, v.client, http.MethodHead, v.origin+"/a", nil)
-			wantStatus(t, resp, 403)
+			resp, _ := proxytest.Send(t, v.Client, http.MethodHead, v.Origin+"/a", nil)
+			proxytest.WantStatus(t, resp, 403)
 		})
 	})
 }
@@ -212,19 +213,19 @@ func TestUsageHandshake(t *testing.T) {
 			io.WriteString(conn, c.reply)
 			conn.Read(make([]byte, 1)) // until the gate closes it
 		})
-		w := newWorld(t, trains(options{}))
-		conn := w.dial()
-		conn.SetDeadline(time.Now().Add(patience))
+		g := proxytest.Start(t, trains(proxytest.Options{}))
+		conn := g.Dial()
+		conn.SetDeadline(time.Now().Add(proxytest.Patience))
 		fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", o.Host, o.Host)
 		answer := make([]byte, 4000)
 		n, _ := io.ReadAtLeast(conn, answer, 200)
-		if got := statusOf(string(answer[:n])); got != c.want || c.want == "403" && bytes.Contains(answer, []byte(originMark)) {
+		if got := proxytest.StatusOf(string(answer[:n])); got != c.want || c.want == "403" && bytes.Contains(answer, []byte(originMark)) {
 			t.Errorf("%q: got %q", c.reply, answer[:n])
 		}
 		if c.want == "403" {
-			w.next(t)
+			g.Next(t)
 			for range 2 {
-				receive(t, o.Ended, "the end of the connection to the origin")
+				proxytest.Receive(t, o.Ended, "the end of the connection to the origin")
 			}
 		}
 		conn.Close()
@@ -233,12 +234,12 @@ func TestUsageHandshake(t *testing.T) {
 
 // TestUsageForms: people read which statement refuses, and what to do.
 func TestUsageForms(t *testing.T) {
-	w := newWorld(t, trains(options{
-		robots: "User-agent: *\nLicense: https://a.example/l?<&>\n", handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, trains(proxytest.Options{
+		Robots: "User-agent: *\nLicense: https://a.example/l?<&>\n", Handler: func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Signal", `ai-train=no, x="<script>\`+"\x9b"+`"`)
 			io.WriteString(rw, originMark)
 		},
-		gate: func(o *Options) {
+		Proxy: func(o *proxy.Options) {
 		},
 	}))
 	for accept, want := range map[string][]string{
@@ -248,8 +249,8 @@ func TestUsageForms(t *testing.T) {
 		"text/plain":       {"403 Reserved by the publisher\n", "Reserved: train-ai, by Content-Signal: ai-train=no, x=\"<script>\\", "usage.reserved", "action: allow"},
 		"application/json": {`"purpose": "train-ai",`, `"use": "train-ai",`, `"source": "content-signal",`, `"in": "header",`, `"text": "Content-Signal: ai-train=no, x=\"<script>`},
 	} {
-		resp, body := w.get(w.http+"/", "Accept", accept)
-		wantStatus(t, resp, 403)
+		resp, body := g.Get(g.HTTP+"/", "Accept", accept)
+		proxytest.WantStatus(t, resp, 403)
 		wantFields(t, resp)
 		for _, text := range want {
 			if !strings.Contains(body, text) {
@@ -264,8 +265,8 @@ func TestUsageForms(t *testing.T) {
 
 // TestLicensesInJSON: the licences of a refusal are an array, one in a line.
 func TestLicensesInJSON(t *testing.T) {
-	w := newWorld(t, trains(options{robots: "User-agent: *\nContent-Usage: train-ai=n\nLicense: https://a.example/1\nLicense: https://a.example/2\n"}))
-	_, body := w.get(w.http + "/")
+	g := proxytest.Start(t, trains(proxytest.Options{Robots: "User-agent: *\nContent-Usage: train-ai=n\nLicense: https://a.example/1\nLicense: https://a.example/2\n"}))
+	_, body := g.Get(g.HTTP + "/")
 	for _, want := range []string{"  \"licenses\": [\n    \"https://a.example/1\",\n    \"https://a.example/2\"\n  ],\n", "\"line\": 2,\n"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)
@@ -277,10 +278,10 @@ func TestLicensesInJSON(t *testing.T) {
 // the annotations.
 func TestUsageOfTunnel(t *testing.T) {
 	for usageLine, want := range map[string]string{"Content-Usage: train-ai=n": "403", "Content-Usage: /x train-ai=n": "200", "Content-Usage: search=n": "200"} {
-		w := newWorld(t, trains(options{gate: unseen, robots: "User-agent: *\n" + usageLine + "\n"}))
-		target := host(w.https)
-		answer := w.raw("CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\nUser-Agent: ExampleBot\r\nConnection: close\r\n\r\n")
-		if statusOf(answer) != want || want == "403" && !strings.Contains(answer, "Robots-Gate-Usage: train-ai;v=n;src=content-usage;in=robots;line=2\r\n") {
+		g := proxytest.Start(t, trains(proxytest.Options{Proxy: proxytest.PassThrough, Robots: "User-agent: *\n" + usageLine + "\n"}))
+		target := proxytest.Host(g.HTTPS)
+		answer := g.Raw("CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\nUser-Agent: ExampleBot\r\nConnection: close\r\n\r\n")
+		if proxytest.StatusOf(answer) != want || want == "403" && !strings.Contains(answer, "Robots-Gate-Usage: train-ai;v=n;src=content-usage;in=robots;line=2\r\n") {
 			t.Errorf("%s: got %q", usageLine, answer)
 		}
 	}
@@ -295,12 +296,12 @@ func TestLongUsage(t *testing.T) {
 	for i := range 20 {
 		fmt.Fprintf(&robots, "License: https://a.example/%s%d\n", strings.Repeat("x", 1000), i)
 	}
-	w := newWorld(t, options{robots: robots.String()})
-	resp, _ := w.get(w.http + "/")
-	wantHeader(t, resp, headerUsage, "train-ai;v=y;src=content-usage;in=robots;line=2, search;v=y;src=content-usage;in=robots;line=2, "+
+	g := proxytest.Start(t, proxytest.Options{Robots: robots.String()})
+	resp, _ := g.Get(g.HTTP + "/")
+	proxytest.WantHeader(t, resp, "Robots-Gate-Usage", "train-ai;v=y;src=content-usage;in=robots;line=2, search;v=y;src=content-usage;in=robots;line=2, "+
 		label+";v=y;src=content-usage;in=robots;line=2, search;v=n;src=content-usage;in=robots;line=502")
 	wantUsageFields(t, resp)
-	if n := len(resp.Header.Get(headerLicense)); n < 4000 || n > maxUsageField+100 {
+	if n := len(resp.Header.Get("Robots-Gate-License")); n < 4000 || n > 6<<10+100 {
 		t.Errorf("%d bytes of licences", n)
 	}
 }
@@ -310,24 +311,16 @@ func TestUsageFieldsOfAnything(t *testing.T) {
 	odd := []string{"", "train-ai", "*", "a b", "a;v=n", "a,b", "\x00", "ü", "Ab", "a\r\nSet-Cookie: x", strings.Repeat("x", 9000), `"`, "https://a.example/\"\\"}
 	for _, a := range odd {
 		for _, b := range odd {
-			s := signals{inspection: inspection{Stated: usage.Stated{
+			resp := &http.Response{Header: proxy.UsageFields(usage.Stated{
 				Preferences: []usage.Preference{{Category: a, Source: usage.ContentUsage, In: usage.InHeader},
 					{Category: b, Allowed: true, Source: usage.ContentUsage, In: usage.InRobots, Line: 3},
 					{Category: "search", Source: usage.TDMRep, In: usage.InMeta}},
 				Licenses: []usage.License{{URL: a, Source: usage.RSL, In: usage.InMeta}, {URL: b, Source: usage.RSL, In: usage.InRobots, Line: 1},
 					{URL: "https://a.example/", Source: usage.TDMRep, In: usage.InWellKnown}},
-			}}}
-			resp := &http.Response{Header: http.Header{}}
-			f := sfv.New()
-			if writeUsage(f, &s) {
-				f.Set(resp.Header, headerUsage)
-			}
-			if writeLicense(f, &s) {
-				f.Set(resp.Header, headerLicense)
-			}
+			})}
 			wantUsageFields(t, resp)
-			if len(a)+len(b) < 1000 && (!strings.HasSuffix(resp.Header.Get(headerUsage), "search;v=n;src=tdmrep;in=meta") ||
-				!strings.HasSuffix(resp.Header.Get(headerLicense), `"https://a.example/";src=tdmrep;in=well-known`)) {
+			if len(a)+len(b) < 1000 && (!strings.HasSuffix(resp.Header.Get("Robots-Gate-Usage"), "search;v=n;src=tdmrep;in=meta") ||
+				!strings.HasSuffix(resp.Header.Get("Robots-Gate-License"), `"https://a.example/";src=tdmrep;in=well-known`)) {
 				t.Errorf("%q, %q: got %q", a, b, resp.Header)
 			}
 		}
@@ -374,14 +367,14 @@ func withheldAtRandom(t *testing.T, seed uint64, chunked bool) {
 		}
 		return true
 	}))
-	w := newWorld(t, trains(options{}))
-	conn := w.dial()
+	g := proxytest.Start(t, trains(proxytest.Options{}))
+	conn := g.Dial()
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(proxytest.Patience))
 	for range 2 { // the second request would see what is left of the first response
 		fmt.Fprintf(conn, "GET http://%s/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\n\r\n", o.Host, o.Host)
 		var all bytes.Buffer
-		resp, err := http.ReadResponse(bufio.NewReaderSize(oneByte{io.TeeReader(conn, &all)}, 16), nil)
+		resp, err := http.ReadResponse(bufio.NewReaderSize(iotest.OneByteReader(io.TeeReader(conn, &all)), 16), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -392,36 +385,15 @@ func withheldAtRandom(t *testing.T, seed uint64, chunked bool) {
 	}
 }
 
-// BenchmarkStated measures what preferences cost a response that states none.
-func BenchmarkStated(b *testing.B) {
-	d, seen := statesNothing()
-	b.ReportAllocs()
-	for b.Loop() {
-		stated(d, "/", seen)
-	}
-}
-
-// TestStatedAllocatesNothing: a response that states nothing costs no memory.
-func TestStatedAllocatesNothing(t *testing.T) {
-	d, seen := statesNothing()
-	if n := testing.AllocsPerRun(100, func() { stated(d, "/", seen) }); n != 0 {
-		t.Errorf("got %v allocations", n)
-	}
-}
-
-func statesNothing() (*policy.Decision, *inspection) {
-	return &policy.Decision{Allow: true, Crawler: &policy.Crawler{}}, &inspection{Tags: []robotstag.Rule{{Name: "noarchive", Source: "meta", Scope: "robots"}}}
-}
-
 // TestWithheldUpload: a client whose upload the origin has answered early with a reserved response receives
 // the refusal.
 func TestWithheldUpload(t *testing.T) {
-	w := newWorld(t, trains(options{handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, trains(proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Usage", "train-ai=n")
 		rw.Header().Set("Connection", "close")
 		io.WriteString(rw, originMark)
 	}}))
-	w.ways(t, func(t *testing.T, v way) {
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
 		body, end := io.Pipe()
 		defer end.Close()
 		go func() {
@@ -432,20 +404,20 @@ func TestWithheldUpload(t *testing.T) {
 			}
 			end.Close()
 		}()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.origin+"/", body)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, v.Origin+"/", body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.Header.Set("User-Agent", "ExampleBot/1.0")
 		start := time.Now()
-		resp, err := v.client.Do(req)
+		resp, err := v.Client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
 		answer, err := io.ReadAll(resp.Body)
-		wantStatus(t, resp, 403)
-		if err != nil || bytes.Contains(answer, []byte(originMark)) || time.Since(start) > patience {
+		proxytest.WantStatus(t, resp, 403)
+		if err != nil || bytes.Contains(answer, []byte(originMark)) || time.Since(start) > proxytest.Patience {
 			t.Errorf("after %v: %v, %q", time.Since(start), err, answer)
 		}
 	})

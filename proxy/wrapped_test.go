@@ -1,4 +1,4 @@
-package proxy
+package proxy_test
 
 import (
 	"bufio"
@@ -8,10 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"robotsgate/proxy"
+	"robotsgate/proxy/internal/proxytest"
 )
 
 // A signing Upstream adds a field to every request that it sends.
-type signing struct{ Upstream }
+type signing struct{ proxy.Upstream }
 
 func (s signing) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
@@ -21,11 +24,11 @@ func (s signing) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // An Upstream that wraps another sees every request: those of clients, of any kind, and the fetches of robots.txt.
 func TestWrappedUpstream(t *testing.T) {
-	withEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		w := newWorld(t, options{
-			egress:   func(e *Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-			upstream: func(u Upstream) Upstream { return signing{u} },
-			handler: func(rw http.ResponseWriter, r *http.Request) {
+	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
+		g := proxytest.Start(t, proxytest.Options{
+			Egress:   func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
+			Upstream: func(u proxy.Upstream) proxy.Upstream { return signing{u} },
+			Handler: func(rw http.ResponseWriter, r *http.Request) {
 				if r.Header.Get("Upgrade") == "" {
 					io.Copy(rw, r.Body)
 					return
@@ -41,31 +44,29 @@ func TestWrappedUpstream(t *testing.T) {
 				io.WriteString(conn, "echo "+line)
 			},
 		})
-		w.ways(t, func(t *testing.T, v way) {
-			v.get(t, "/get")
-			if _, body := send(t, v.client, http.MethodPost, v.origin+"/upload", strings.NewReader("a body")); body != "a body" {
+		g.Ways(t, func(t *testing.T, v proxytest.Way) {
+			v.Get(t, "/get")
+			if _, body := proxytest.Send(t, v.Client, http.MethodPost, v.Origin+"/upload", strings.NewReader("a body")); body != "a body" {
 				t.Errorf("the upload came back as %q", body)
 			}
 		})
-		conn := w.dial()
+		conn := g.Dial()
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(patience))
-		fmt.Fprintf(conn, "GET %s/socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", w.http)
+		conn.SetDeadline(time.Now().Add(proxytest.Patience))
+		fmt.Fprintf(conn, "GET %s/socket HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", g.HTTP)
 		r := bufio.NewReader(conn)
 		resp, err := http.ReadResponse(r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantStatus(t, resp, http.StatusSwitchingProtocols)
+		proxytest.WantStatus(t, resp, http.StatusSwitchingProtocols)
 		io.WriteString(conn, "hi\n")
 		if rest, err := io.ReadAll(r); string(rest) != "echo hi\n" || err != nil {
 			t.Errorf("the WebSocket got %q, %v", rest, err)
 		}
 
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		seen := map[string]int{}
-		for _, r := range w.seen {
+		for _, r := range g.Requests() {
 			seen[r.URL.Path]++
 			if got, want := r.Header.Get("Signature"), "of "+r.Method+" "+r.URL.Path; got != want {
 				t.Errorf("%s %s arrived with the signature %q", r.Method, r.URL, got)

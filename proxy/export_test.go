@@ -1,0 +1,31 @@
+package proxy
+
+import (
+	"net/http"
+
+	"robotsgate/policy/usage"
+	"robotsgate/proxy/internal/memory"
+	"robotsgate/proxy/internal/sfv"
+)
+
+// NPMPackage is the page /crawler as a package manager reads it.
+type NPMPackage = npmPackage
+
+// Memory returns the budget of requests in progress.
+func (p *Proxy) Memory() *memory.Budget { return &p.memory }
+
+// InUse returns how many descriptors connections to origins take.
+func (d *Descriptors) InUse() int { return d.d.InUse() }
+
+// UsageFields returns the response header's fields for what is stated about the use of a page.
+func UsageFields(stated usage.Stated) http.Header {
+	h, f := http.Header{}, sfv.New()
+	s := signals{inspection: inspection{Stated: stated}}
+	if writeUsage(f, &s) {
+		f.Set(h, headerUsage)
+	}
+	if writeLicense(f, &s) {
+		f.Set(h, headerLicense)
+	}
+	return h
+}
