@@ -1,4 +1,4 @@
-package proxy_test
+package netconn_test
 
 import (
 	"fmt"
