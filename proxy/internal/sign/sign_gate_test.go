@@ -1,4 +1,4 @@
-package proxy_test
+package sign_test
 
 import (
 	"context"
