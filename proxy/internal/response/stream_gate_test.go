@@ -1,4 +1,4 @@
-package proxy_test
+package response_test
 
 import (
 	"context"
