@@ -84,6 +84,7 @@ var imports = map[string][]string{
 	"policy/internal/origintest": {},                  // answers of origins, for tests
 	"proxy/internal/proxytest": {"internal/ca", "internal/gatetest", "internal/store", "policy", "policy/glob", "policy/snapshot", "policy/tagcache",
 		"proxy", "proxy/internal/netconn"}, // a whole gate, for tests
+	"proxy/internal/wire": {}, // its tests use proxytest
 
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta",

@@ -1,4 +1,4 @@
-package proxy_test
+package wire
 
 import (
 	"cmp"
@@ -20,8 +20,8 @@ import (
 
 // A wireRow is one thing that a client or an origin may put on the wire, and
 // what must come of it. It is run over each transport: in clear, in HTTP/1.1
-// inside a tunnel's TLS, and in HTTP/2 there. The tables are the other files
-// wire_*_test.go.
+// inside a tunnel's TLS, and in HTTP/2 there. The tables are in the other
+// files, and in testdata.
 //
 // Behind every request comes an innocuous one, for /next: sent together with it
 // in HTTP/1, on the next stream in HTTP/2. It must be answered as what it is,

@@ -1,4 +1,4 @@
-package proxy_test
+package wire
 
 import (
 	"os"
@@ -37,7 +37,7 @@ func TestWireToHTTP2(t *testing.T) {
 
 // reroutingRows returns the columns of each row of the table of headers that reroute a request.
 func reroutingRows() (rows [][]string) {
-	table, err := os.ReadFile("internal/header/rerouting.txt")
+	table, err := os.ReadFile("../header/rerouting.txt")
 	if err != nil {
 		panic(err)
 	}

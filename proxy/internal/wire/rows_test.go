@@ -1,4 +1,4 @@
-package proxy_test
+package wire
 
 import (
 	"strconv"
@@ -8,11 +8,11 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// readRows returns the rows in the archives of testdata/wire that match a pattern. "no clear: WHY" is a row's noClear,
+// readRows returns the rows in the archives of testdata that match a pattern. "no clear: WHY" is a row's noClear,
 // "HTTP/2 want: 400" its inHTTP2. The words behind the status of want are closes, half and or-none.
 func readRows(t *testing.T, pattern string) (rows []wireRow) {
 	t.Helper()
-	gatetest.EachCase(t, "wire/"+pattern, func(name string) func(key, value string) bool {
+	gatetest.EachCase(t, pattern, func(name string) func(key, value string) bool {
 		rows = append(rows, wireRow{name: name})
 		return func(key, value string) bool { return rows[len(rows)-1].set(key, value) }
 	})

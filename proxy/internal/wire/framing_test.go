@@ -1,4 +1,4 @@
-package proxy_test
+package wire
 
 import (
 	"strings"
@@ -41,9 +41,9 @@ func framingRows(t *testing.T) []wireRow {
 	return rows
 }
 
-// malformedValues returns the lines of a file in testdata/wire/malformed.txtar.
+// malformedValues returns the lines of a file in testdata/malformed.txtar.
 func malformedValues(t *testing.T, name string) []string {
-	ar, err := txtar.ParseFile("testdata/wire/malformed.txtar")
+	ar, err := txtar.ParseFile("testdata/malformed.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
