@@ -2,11 +2,8 @@ package origin
 
 import (
 	"crypto/tls"
-	"io"
-	"log"
 	"log/slog"
 	"net/http"
-	"os"
 	"testing"
 	"time"
 
@@ -17,11 +14,6 @@ var quietLog = slog.New(slog.DiscardHandler)
 
 // patience bounds every wait for what should happen at once.
 const patience = 10 * time.Second
-
-func TestMain(m *testing.M) {
-	log.SetOutput(io.Discard) // Transport logs data that origins send unasked
-	os.Exit(m.Run())
-}
 
 // newTransport returns a Transport, which is closed when the test ends.
 func newTransport(t *testing.T, c Config, d *Descriptors) *Transport {

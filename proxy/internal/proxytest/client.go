@@ -230,6 +230,13 @@ func AnswerTo(t *testing.T, r *bufio.Reader, method string) (*http.Response, str
 	return resp, string(text)
 }
 
+// ConnectOn sends CONNECT, with lines of its header, over a connection that stays open, and reads the answer.
+func ConnectOn(t *testing.T, conn net.Conn, r *bufio.Reader, target string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n%s\r\n", target, strings.Join(append(headers, ""), "\r\n"))
+	return AnswerTo(t, r, http.MethodConnect)
+}
+
 // ConnectTo sends CONNECT and returns the connection with the answer's head.
 func (g *Gate) ConnectTo(t *testing.T, target string, headers ...string) (*net.TCPConn, *http.Response) {
 	t.Helper()

@@ -1,4 +1,4 @@
-package proxy_test
+package auth_test
 
 import (
 	"bufio"
@@ -56,12 +56,6 @@ func askOn(t *testing.T, conn net.Conn, r *bufio.Reader, uri string, headers ...
 	t.Helper()
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nUser-Agent: ExampleBot/1.0\r\n%s\r\n", uri, lines(headers))
 	return proxytest.AnswerTo(t, r, http.MethodGet)
-}
-
-func connectOn(t *testing.T, conn net.Conn, r *bufio.Reader, target string, headers ...string) (*http.Response, string) {
-	t.Helper()
-	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n%s\r\n", target, lines(headers))
-	return proxytest.AnswerTo(t, r, http.MethodConnect)
 }
 
 func lines(headers []string) string {
@@ -142,7 +136,7 @@ func TestLoginAtConnect(t *testing.T) {
 	defer conn.Close()
 	r := bufio.NewReader(conn)
 	for _, headers := range [][]string{nil, {"Proxy-Authorization: " + proxytest.Basic("team", "guess")}, {auth, auth}} {
-		resp, _ := connectOn(t, conn, r, proxytest.Host(g.HTTPS), headers...)
+		resp, _ := proxytest.ConnectOn(t, conn, r, proxytest.Host(g.HTTPS), headers...)
 		proxytest.WantStatus(t, resp, 407)
 		proxytest.WantHeader(t, resp, "Proxy-Authenticate", authenticate)
 		if x := g.Next(t); x.Method != http.MethodConnect || x.Crawler != "" || x.Status != 407 {
@@ -152,9 +146,9 @@ func TestLoginAtConnect(t *testing.T) {
 	// The same connection, used in clear with a login, then for a tunnel with another.
 	resp, _ := askOn(t, conn, r, g.HTTP+"/clear", auth)
 	proxytest.WantStatus(t, resp, 200)
-	resp, _ = connectOn(t, conn, r, proxytest.Host(g.HTTPS))
+	resp, _ = proxytest.ConnectOn(t, conn, r, proxytest.Host(g.HTTPS))
 	proxytest.WantStatus(t, resp, 407)
-	resp, _ = connectOn(t, conn, r, proxytest.Host(g.HTTPS), "Proxy-Authorization: "+proxytest.Basic("team", proxytest.ShopPassword))
+	resp, _ = proxytest.ConnectOn(t, conn, r, proxytest.Host(g.HTTPS), "Proxy-Authorization: "+proxytest.Basic("team", proxytest.ShopPassword))
 	proxytest.WantStatus(t, resp, 200)
 	inside := tls.Client(conn, &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1", NextProtos: []string{"http/1.1"}})
 	ir := bufio.NewReader(inside)

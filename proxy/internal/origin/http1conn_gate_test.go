@@ -1,6 +1,6 @@
 //go:build unix
 
-package proxy_test
+package origin_test
 
 import (
 	"bufio"

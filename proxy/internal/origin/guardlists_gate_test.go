@@ -1,4 +1,4 @@
-package proxy_test
+package origin_test
 
 import (
 	"bufio"
@@ -62,7 +62,7 @@ func TestForbiddenConnect(t *testing.T) {
 		{"shop.example:80", "http://shop.example", "port 80 is not in egress.ports"},
 		{"[::1]:25", "https://[::1]:25", "port 25 is not in egress.ports"},
 	} {
-		resp, body := connectOn(t, conn, r, c.target)
+		resp, body := proxytest.ConnectOn(t, conn, r, c.target)
 		wantProhibited(t, resp)
 		if status := resp.Header.Get("Proxy-Status"); !strings.Contains(status, `details="`+c.why+`"`) || !strings.Contains(body, c.why) || !strings.Contains(body, "urn:robotsgate:prohibited") {
 			t.Errorf("%s: the reason is not %q: %s\n%s", c.target, c.why, status, body)
@@ -72,7 +72,7 @@ func TestForbiddenConnect(t *testing.T) {
 			t.Errorf("%s: the record is %+v", c.target, x)
 		}
 	}
-	resp, _ := connectOn(t, conn, r, proxytest.Host(g.HTTPS)) // on the same connection
+	resp, _ := proxytest.ConnectOn(t, conn, r, proxytest.Host(g.HTTPS)) // on the same connection
 	proxytest.WantStatus(t, resp, 200)
 	for _, own := range []string{"robotsgate.invalid:443", "robotsgate.invalid:80"} {
 		_, resp := g.ConnectTo(t, own)
