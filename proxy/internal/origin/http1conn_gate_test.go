@@ -25,8 +25,8 @@ func TestUpstreamCloses(t *testing.T) {
 	proxytest.Receive(t, o.Ended, "the connection's end")
 }
 
-// TestNoStatus: for an invalid status of the origin the client gets 502.
-func TestNoStatus(t *testing.T) {
+// TestNoStatusIsBadGateway: for an invalid status of the origin the client gets 502.
+func TestNoStatusIsBadGateway(t *testing.T) {
 	for _, status := range []string{"000", "007", "099", "+99", "101"} {
 		t.Run(status, func(t *testing.T) {
 			o := gatetest.StartLineOrigin(t, gatetest.Answering(func(n, i int, r *http.Request) string {
