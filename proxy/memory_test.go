@@ -215,6 +215,7 @@ func manyFields(n int) string {
 // A head of many short fields, which take far more memory than bytes, ends the response; so does a longer head than there
 // is memory for, before its end.
 func TestHeadOfManyFields(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	heads := map[string]string{
 		"/many": manyFields(1000) + "\r\n", "/too-many": manyFields(4096), "/unfinished": manyFields(200),
 	}

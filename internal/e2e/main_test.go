@@ -16,6 +16,7 @@ func TestMain(m *testing.M) {
 	// The race detector delays the end of each process by a second, so that other threads can
 	// report a race. The tests start hundreds of processes.
 	os.Setenv("GORACE", "atexit_sleep_ms=10 "+os.Getenv("GORACE"))
+	gatetest.Parallel()
 	testscript.Main(m, map[string]func(){
 		"robotsgate": cli.Main,
 		"fetch":      func() { os.Exit(gatetest.Fetch()) },

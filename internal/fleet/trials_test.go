@@ -15,6 +15,7 @@ import (
 // TestMissingRight: while the store's user lacks the right to a command, the store stays away, although the script that
 // announces the gate runs. The log says so once.
 func TestMissingRight(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	process := gatetest.Redis(t)
 	user := addUser(process, Rights("robotsgate"))
 	log, own := new(gatetest.Output), newLocalStore()

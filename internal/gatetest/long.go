@@ -2,6 +2,7 @@ package gatetest
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,6 +14,14 @@ import (
 // LongTests reports whether long tests run too, which ROBOTSGATE_LONG=1 asks for. Then no test
 // may be skipped because a program is not installed.
 func LongTests() bool { return os.Getenv("ROBOTSGATE_LONG") == "1" }
+
+// Parallel lets six tests run at once, unless -parallel says another number: they wait most of the time. A TestMain
+// calls it.
+func Parallel() {
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
+}
 
 // Long skips a test that takes long, unless ROBOTSGATE_LONG=1.
 func Long(t testing.TB) {

@@ -68,6 +68,7 @@ func (o *bodyIgnorer) take() []arrival {
 // TestBodyIsNoRequest: a request with a body tells the origin to read no further request, and the gate sends none on
 // that connection, however it reaches the origin.
 func TestBodyIsNoRequest(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	authority, err := ca.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -52,6 +52,7 @@ func TestUploadStalls(t *testing.T) {
 
 // The same if the body is not read: net/http reads it to its end before it answers.
 func TestUnreadBodyStalls(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) {
 		o.Limits.IdleTimeout, o.Limits.HeaderTimeout = proxytest.Short, proxytest.Short
 	}})
@@ -110,6 +111,7 @@ func TestPatience(t *testing.T) {
 
 // An upload waits for an origin that takes its time, however long that is.
 func TestSlowOriginOfUpload(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	const size = 20 << 20
 	const idle = time.Second // for the client too, on a busy machine
 	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Limits.IdleTimeout = idle }, Handler: func(rw http.ResponseWriter, r *http.Request) {

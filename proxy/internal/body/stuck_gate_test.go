@@ -98,6 +98,7 @@ func wantSoon(t *testing.T, conn net.Conn, request, want string) {
 
 // An origin that takes a request's head and reads nothing of its body.
 func TestOriginDoesNotRead(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	o := gatetest.StartLineOrigin(t, gatetest.WithoutRobots(func(int, net.Conn, *http.Request) bool {
 		<-t.Context().Done()
 		return false
@@ -110,6 +111,7 @@ func TestOriginDoesNotRead(t *testing.T) {
 
 // A client may pause in its upload for longer than an origin may take to answer.
 func TestPauseInUpload(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	g := proxytest.Start(t, proxytest.Options{
 		Egress: func(e *proxy.Egress) { e.DialTimeout, e.ResponseHeaderTimeout = 2*proxytest.Short, 2*proxytest.Short },
 		Handler: func(rw http.ResponseWriter, r *http.Request) {
@@ -135,6 +137,7 @@ func TestPauseInUpload(t *testing.T) {
 // A client that is answered before the end of its upload may stop that, and read the
 // answer, however long it takes.
 func TestUploadGivenUp(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Limits.IdleTimeout = proxytest.Short }, Handler: func(rw http.ResponseWriter, r *http.Request) {
 		rw.WriteHeader(http.StatusUnauthorized)
 		for range 2 {

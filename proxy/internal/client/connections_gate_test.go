@@ -15,6 +15,7 @@ import (
 
 // A connection counts until it closes, however it ends.
 func TestPlacesAreFreed(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	setup := func(o *proxy.Options) {
 		o.Limits.HeaderTimeout = 300 * time.Millisecond
 		o.Settings.Passthrough = func(host string) bool { return host == "loop.example.com" }

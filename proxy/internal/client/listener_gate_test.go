@@ -242,6 +242,7 @@ func TestSlowHeadOfRequest(t *testing.T) {
 
 // An idle connection is closed in the end.
 func TestIdleTimeout(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Limits.IdleTimeout = 100 * time.Millisecond }})
 	secure := func(protocols ...string) net.Conn {
 		return tls.Client(g.Tunnel(proxytest.Host(g.HTTPS)), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1", NextProtos: protocols})

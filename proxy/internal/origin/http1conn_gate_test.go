@@ -47,6 +47,7 @@ func TestNoStatusIsBadGateway(t *testing.T) {
 
 // TestClientLeavesTheGate: when a client disconnects, the connection to the origin is closed.
 func TestClientLeavesTheGate(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	for name, before := range map[string]string{
 		"before the head": "",
 		"within the body": "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbody",

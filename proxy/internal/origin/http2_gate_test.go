@@ -27,6 +27,7 @@ const maxAttempts = 8
 // An origin may refuse a stream or a connection over HTTP/2 and be asked again by
 // Transport, but neither for ever nor more than a few times.
 func TestHTTP2Origin(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	authority, err := ca.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

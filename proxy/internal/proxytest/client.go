@@ -118,10 +118,11 @@ func ReadAnswer(t *testing.T, conn net.Conn, request string) string {
 	var answer bytes.Buffer
 	method, _, _ := strings.Cut(request, " ")
 	resp, err := http.ReadResponse(bufio.NewReader(io.TeeReader(conn, &answer)), &http.Request{Method: method})
-	if err == nil {
+	opened := err == nil && method == http.MethodConnect && resp.StatusCode == http.StatusOK // then a tunnel follows
+	if err == nil && !opened {
 		_, err = io.Copy(io.Discard, resp.Body)
 	}
-	if err == nil && !resp.Close {
+	if opened || err == nil && !resp.Close {
 		return answer.String()
 	}
 	io.Copy(&answer, conn)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"robotsgate/internal/gatetest"
 )
 
 // names are all names that resolve, beside those in /etc/hosts. The
@@ -37,6 +39,7 @@ var Lookups sync.Map
 
 // Main runs the tests of a package for its TestMain. Lookups of names are answered here, and not by the machine's DNS.
 func Main(m *testing.M) {
+	gatetest.Parallel()
 	log.SetOutput(io.Discard) // Transport's: it quotes what origins send unasked
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		if LookupsFail.Load() {

@@ -231,6 +231,7 @@ func TestOriginFallsSilent(t *testing.T) {
 // A response may be silent for as long as the origin likes, in every version of
 // HTTP, and end whenever it does.
 func TestSilentStream(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Limits.IdleTimeout = proxytest.Short }, Handler: func(rw http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		rw.Header().Set("Content-Type", "text/event-stream")
@@ -256,6 +257,7 @@ func TestSilentStream(t *testing.T) {
 
 // A client may take its time to read, longer than it may keep an idle connection.
 func TestSlowReader(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	const size = 16 << 20
 	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Limits.IdleTimeout = proxytest.Short }, Handler: func(rw http.ResponseWriter, r *http.Request) {
 		rw.Write(make([]byte, size))
