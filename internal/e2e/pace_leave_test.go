@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -43,14 +42,10 @@ func TestLongPaceLeave(t *testing.T) {
 	waits := func(enough func(int) bool) {
 		t.Helper()
 		for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) { // real time: the gate is another process
-			waiting := -1
-			if resp, err := direct.Get(gate.Admin + "/metrics"); err == nil { // a busy gate may not answer in its 15 s
-				metrics, _ := io.ReadAll(resp.Body)
-				resp.Body.Close()
-				_, line, _ := strings.Cut(string(metrics), "\nrobotsgate_pace_waiting ")
-				fmt.Sscan(line, &waiting)
-			}
-			if enough(waiting) {
+			var waiting int
+			metrics, _ := gatetest.Request(t, direct, http.MethodGet, gate.Admin+"/metrics", http.StatusOK)
+			_, line, _ := strings.Cut(metrics, "\nrobotsgate_pace_waiting ")
+			if fmt.Sscan(line, &waiting); enough(waiting) {
 				t.Logf("%d requests wait, after %v", waiting, time.Since(begun).Round(time.Millisecond))
 				return
 			}
