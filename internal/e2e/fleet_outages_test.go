@@ -376,7 +376,7 @@ func (r *outageRun) happen() {
 	clients.Wait()
 	stall := longest()
 	r.latency(open, mended, stall)
-	r.figures += fmt.Sprintf("; unknown origins within %v; back in service after %v; requests may have arrived late by %v", slowest, back, stall)
+	r.figures += fmt.Sprintf("; unknown origins within %v; back in service after %v; a goroutine of this process waited for the processor for at most %v", slowest, back, stall)
 	if back > 10*time.Second+stall {
 		r.fail("back in service within 10 s", "back in service after %v", back)
 	}
@@ -489,7 +489,7 @@ func (r *outageRun) latency(from, to time.Time, stall time.Duration) {
 	}
 	r.figures = fmt.Sprintf("p99 of a lone gate %v, %v more in the fleet", lone, added)
 	if added > 5*time.Millisecond+stall {
-		r.fail("known origins are answered in time", "%s; requests may have arrived late by %v", r.figures, stall)
+		r.fail("known origins are answered in time", "%s; a goroutine of this process waited for the processor for at most %v", r.figures, stall)
 	}
 }
 

@@ -96,7 +96,7 @@ func TestFleetPace(t *testing.T) {
 				}
 			}
 			want := int(c.lasts / c.distance)
-			t.Logf("%d starts in %v, the closest two %v apart, %d while the store was away; requests may have arrived late by %v", len(starts), c.lasts, closest, during, stall)
+			t.Logf("%d starts in %v, the closest two %v apart, %d while the store was away; a goroutine of this process waited for the processor for at most %v", len(starts), c.lasts, closest, during, stall)
 			if closest < c.distance*98/100-stall {
 				t.Errorf("two starts are %v apart, want %v", closest, c.distance)
 			}

@@ -125,7 +125,7 @@ func TestFleetPauses(t *testing.T) {
 	}
 	first, second := after[0].at, after[1].at
 	t.Logf("%d requests arrived on their way while the client was told of the 429, %v after the pause began; the first after the pause "+
-		"%v after its begin, the second %v later; requests may have arrived late by %v",
+		"%v after its begin, the second %v later; a goroutine of this process waited for the processor for at most %v",
 		len(late), told.Sub(begin), first.Sub(begin), second.Sub(first), stall)
 	if d := second.Sub(first); d < time.Second-stall {
 		t.Errorf("the second request arrived %v after the first, which was answered after 1 s", d)

@@ -295,7 +295,7 @@ func (f *fleetTest) refresh(t *testing.T) {
 			}
 		}
 		took, stall := time.Since(begin), longest()
-		t.Logf("after a refresh at gate %d all decide by the new copy within %v; requests may have arrived late by %v", i, took, stall)
+		t.Logf("after a refresh at gate %d all decide by the new copy within %v; a goroutine of this process waited for the processor for at most %v", i, took, stall)
 		if took > time.Second+stall {
 			t.Errorf("a refresh at gate %d took %v", i, took)
 		}
@@ -609,7 +609,7 @@ func TestFleetKilled(t *testing.T) {
 			c.end(fetching, cable)
 			all.Wait()
 			took, stall := time.Since(begin), longest()
-			t.Logf("the others have decided after %v, after %d fetches; requests may have arrived late by %v", took, origins.fetched(origin), stall)
+			t.Logf("the others have decided after %v, after %d fetches; a goroutine of this process waited for the processor for at most %v", took, origins.fetched(origin), stall)
 			if err := errors.Join(errs...); err != nil {
 				t.Fatal(err)
 			}

@@ -51,7 +51,7 @@ func TestPaceKit(t *testing.T) {
 		runs = append(runs, <-result)
 	}
 	stall := longest()
-	t.Logf("%d cases; requests may have arrived late by %v", len(kitCases), stall)
+	t.Logf("%d cases; a goroutine of this process waited for the processor for at most %v", len(kitCases), stall)
 	for _, r := range runs {
 		t.Run(r.name, func(t *testing.T) {
 			if r.skip {

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -70,39 +69,28 @@ func (o *timedOrigin) checkDistances(t *testing.T, distance, stall time.Duration
 			t.Errorf("request %d arrived %v after the one before, want %v", i, d, distance)
 		}
 	}
-	t.Logf("no two requests arrived closer together than %v; requests may have arrived late by %v", least, stall)
+	t.Logf("no two requests arrived closer together than %v; a goroutine of this process waited for the processor for at most %v", least, stall)
 }
 
-// measureStalls returns a function that ends the measurement of how late a request may arrive on a busy machine: it
-// waits for a processor in the gate, and again in the origin, each time for as long as the later of two threads here.
+// measureStalls returns a function that ends the measurement of how late a goroutine may be.
 func measureStalls() (longest func() time.Duration) {
-	const threads = 2
-	over, results := make(chan struct{}), make(chan time.Duration, threads)
-	for range threads {
-		go func() {
-			runtime.LockOSThread()
-			tick := time.NewTicker(time.Millisecond)
-			defer tick.Stop()
-			var longest time.Duration
-			for last := time.Now(); ; {
-				select {
-				case <-tick.C:
-					now := time.Now()
-					longest, last = max(longest, now.Sub(last)-time.Millisecond), now
-				case <-over:
-					results <- longest
-					return
-				}
+	over, result := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		var longest time.Duration
+		for last := time.Now(); ; {
+			select {
+			case <-tick.C:
+				now := time.Now()
+				longest, last = max(longest, now.Sub(last)-time.Millisecond), now
+			case <-over:
+				result <- longest
+				return
 			}
-		}()
-	}
-	return func() (longest time.Duration) {
-		close(over)
-		for range threads {
-			longest = max(longest, <-results)
 		}
-		return 2 * longest
-	}
+	}()
+	return func() time.Duration { close(over); return <-result }
 }
 
 // pacedGate runs a gate with these settings of pace.
