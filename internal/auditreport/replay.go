@@ -42,7 +42,7 @@ func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayRep
 	r := replay.New(datadir.Evidence{Archive: archive, Dir: dir}, datadir.Settings)
 	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
 	return &replayReport{
-		replayer: r, archive: archive, s: s, dir: dir, gate: id, config: c.File(), filtered: a.Filtered, quiet: a.JSON,
+		replayer: r, archive: archive, s: s, dir: dir, gate: id, config: c.File(), filtered: a.Given(), quiet: a.JSON,
 		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}, differences: []string{},
 	}, nil
 }

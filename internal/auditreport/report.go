@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
@@ -24,8 +25,8 @@ import (
 
 // Options are those of the command.
 type Options struct {
-	Filter   *audit.Filter `kong:"-"`
-	Filtered bool          `kong:"-"` // options select entries
+	Filters `group:"Only some of the records (these options combine):"`
+	Filter  *audit.Filter `kong:"-"` // that of Filters
 
 	Replay     bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
 	Verify     bool     `help:"Check that no record has been changed, removed or added."`
@@ -39,6 +40,31 @@ type Options struct {
 	Top        int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
 	JSON       bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
 	File       []string `arg:"" optional:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
+}
+
+// Check reports options that don't go together.
+func (a *Options) Check() error {
+	switch {
+	case a.Top < 0:
+		return errors.New("--top: can't be negative")
+	case !a.Verify && (a.Strict || len(a.Key)+len(a.Witness)+len(a.Checkpoint) > 0):
+		return errors.New("--strict, --key, --witness and --checkpoint need --verify")
+	case a.Verify && a.givenForVerify():
+		return errors.New("--verify checks whole logs: leave out the options that select records")
+	case a.Paths < 0:
+		return errors.New("--paths: can't be negative")
+	case !a.Suggest && a.Paths > 0:
+		return errors.New("--paths needs --suggest-overrides")
+	case a.Suggest && (a.Verify || a.Replay || a.Follow || a.JSON):
+		return errors.New("--suggest-overrides goes with none of --verify, --replay, --follow and --json: it prints YAML")
+	case a.Follow && (a.Verify || a.Replay):
+		return errors.New("--follow goes with neither --verify nor --replay")
+	case a.Follow && slices.Contains(a.File, "-"):
+		return errors.New("--follow needs the name of a log: - is printed as it comes with --json and an option that selects records, such as --since 0s")
+	case a.Follow && len(a.File) != 1:
+		return errors.New("--follow needs the name of one log, that of log.audit; it goes on when the gate rotates it")
+	}
+	return nil
 }
 
 // A report collects the lines of audit logs.

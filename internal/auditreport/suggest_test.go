@@ -148,7 +148,7 @@ overrides:
 		}
 	}
 	// Whoever selects refused requests wants to permit some of them.
-	if _, overrides := suggested(t, gate.DefaultConfig(), Options{Filter: &audit.Filter{Denied: true}, Filtered: true}, entries); permits(t, overrides, "default", "GET", "https://refused.example/x") != "robots" {
+	if _, overrides := suggested(t, gate.DefaultConfig(), Options{Filters: Filters{Denied: true}, Filter: &audit.Filter{Denied: true}}, entries); permits(t, overrides, "default", "GET", "https://refused.example/x") != "robots" {
 		t.Error("--denied does not include what an override has refused")
 	}
 }

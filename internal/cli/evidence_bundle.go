@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/auditreport"
 	"robotsgate/internal/console"
 	"robotsgate/internal/datadir"
 	"robotsgate/internal/evidence"
@@ -22,7 +23,7 @@ import (
 // EvidenceBundle makes a bundle.
 type EvidenceBundle struct {
 	Config  []string `short:"c" placeholder:"FILE" sep:"none" help:"Configuration file of the gate that wrote the logs; may be repeated for the gates of a fleet."`
-	Filters `group:"Only some of the records (these options combine):"`
+	auditreport.Filters `group:"Only some of the records (these options combine):"`
 	Title   string   `placeholder:"TEXT" help:"The title of the report."`
 	Output  string   `short:"o" required:"" placeholder:"OUT.zip" help:"The zip file to make."`
 	File    []string `arg:"" optional:"" name:"LOG" help:"Audit logs, with all rotated files, as they are or gzipped, in any order; - is standard input."`
@@ -33,7 +34,7 @@ func (b *EvidenceBundle) Run(s console.Streams) error {
 	if len(b.File) == 0 {
 		return errNoLogs
 	}
-	filter, err := b.filter(time.Now())
+	filter, err := b.Parse(time.Now())
 	if err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func (b *EvidenceBundle) Run(s console.Streams) error {
 	var made *bundle.Made
 	err = wholefile.WriteFunc(b.Output, func(f *os.File) (err error) {
 		made, err = c.Write(f, bundle.Options{
-			Title: cmp.Or(b.Title, "Requests of a crawler, and what decided them"), Selection: selectionText(b.Filters, filter), Program: version(), Made: time.Now(),
+			Title: cmp.Or(b.Title, "Requests of a crawler, and what decided them"), Selection: b.Words(filter), Program: version(), Made: time.Now(),
 			Logs: logs, Keys: g.keys, KeyTexts: g.texts, Evidence: kept, Parse: datadir.Settings, Progress: func() { done.Lines.Add(1) },
 		})
 		return err
@@ -95,25 +96,6 @@ func (b *EvidenceBundle) report(s console.Streams, m *bundle.Made) error {
 	s.Note("configurations in the bundle name other sites and crawlers, and records name clients' addresses. They can't be cut without breaking the proofs: see whom you give it to")
 	_, err := fmt.Fprintf(s.Out, "%s: %s of %s, %d decided again alike\n", b.Output, console.Plural(m.Entries, "record"), console.Plural(len(m.Logs), "log"), m.Outcomes[replay.Same])
 	return err
-}
-
-// selectionText says in words which records the options select.
-func selectionText(o Filters, f *audit.Filter) (all []string) {
-	add := func(given bool, format string, args ...any) {
-		if given {
-			all = append(all, fmt.Sprintf(format, args...))
-		}
-	}
-	add(o.Host != "", "requests to the host %s", o.Host)
-	add(o.URL != "", "requests for %s", o.URL)
-	add(o.Crawler != "", "requests of the crawler %s", o.Crawler)
-	add(o.Gate != "", "requests through the gate %s", o.Gate)
-	add(o.Reason != "", "decisions for the reason %s", o.Reason)
-	add(o.ID != "", "the request %s", o.ID)
-	add(!f.Since.IsZero(), "since %s UTC", console.UTC(f.Since))
-	add(!f.Until.IsZero(), "before %s UTC", console.UTC(f.Until))
-	add(o.Denied, "only what was refused, or would have been")
-	return all
 }
 
 // gates are the gates that have written the logs, by their configurations.
