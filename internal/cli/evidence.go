@@ -89,7 +89,7 @@ func (c *EvidenceCheck) Run(s console.Streams) error {
 	return nil
 }
 
-// kindsOf returns the kinds of findings of which more were found than are listed, with their numbers.
+// moreFindings returns the kinds of findings of which more were found than are listed, with their numbers.
 func moreFindings(c *bundle.Checked) (all []string) {
 	listed := map[string]int{}
 	for _, f := range c.Findings {

@@ -22,11 +22,11 @@ import (
 
 // EvidenceBundle makes a bundle.
 type EvidenceBundle struct {
-	Config  []string `short:"c" placeholder:"FILE" sep:"none" help:"Configuration file of the gate that wrote the logs; may be repeated for the gates of a fleet."`
+	Config              []string `short:"c" placeholder:"FILE" sep:"none" help:"Configuration file of the gate that wrote the logs; may be repeated for the gates of a fleet."`
 	auditreport.Filters `group:"Only some of the records (these options combine):"`
-	Title   string   `placeholder:"TEXT" help:"The title of the report."`
-	Output  string   `short:"o" required:"" placeholder:"OUT.zip" help:"The zip file to make."`
-	File    []string `arg:"" optional:"" name:"LOG" help:"Audit logs, with all rotated files, as they are or gzipped, in any order; - is standard input."`
+	Title               string   `placeholder:"TEXT" help:"The title of the report."`
+	Output              string   `short:"o" required:"" placeholder:"OUT.zip" help:"The zip file to make."`
+	File                []string `arg:"" optional:"" name:"LOG" help:"Audit logs, with all rotated files, as they are or gzipped, in any order; - is standard input."`
 }
 
 // Run makes the bundle.

@@ -19,6 +19,7 @@ import (
 	"robotsgate/internal/questions"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
+	"robotsgate/proxy"
 )
 
 // MCP answers a model's questions.
@@ -55,7 +56,8 @@ func (m *MCP) Run(ctx context.Context, s console.Streams) error {
 type local struct {
 	check    *policy.Engine
 	crawlers policy.Crawlers
-	usage    *usageFetcher
+	usage    *questions.Fetcher
+	upstream *proxy.Transport
 }
 
 func newLocal(cfg *gate.Config, admin string) (*local, error) {
@@ -63,18 +65,18 @@ func newLocal(cfg *gate.Config, admin string) (*local, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &local{crawlers: gate.Crawlers(cfg)}
+	l := &local{crawlers: gate.Crawlers(cfg), upstream: upstream}
 	if l.check, err = policy.New(engineConfig(cfg, upstream)); err != nil {
 		return nil, err
 	}
-	l.usage, err = newUsageFetcher(cfg, upstream)
+	l.usage, err = newFetcher(cfg, upstream)
 	return l, err
 }
 
 func (l *local) close() {
 	l.check.Close()
-	l.usage.engine.Close()
-	l.usage.upstream.Close()
+	l.usage.Engine.Close()
+	l.upstream.Close()
 }
 
 // ownAddresses returns the addresses at which a gate listens, of those that are literal.
@@ -118,12 +120,12 @@ func (l *local) Usage(ctx context.Context, q mcp.Question) (a questions.UsageAns
 	if err != nil {
 		return a, nil, err
 	}
-	r, err := l.usage.fetch(ctx, q.URL, k, q.Agent)
+	r, err := l.usage.Fetch(ctx, q.URL, k, q.Agent)
 	if err != nil {
 		return a, nil, err
 	}
 	if r.Failed != nil {
 		return a, nil, r.Failed
 	}
-	return r.Answer(), append(remarks(&r, ""), r.Unread()...), nil
+	return r.Answer(), append(r.Remarks(""), r.Unread()...), nil
 }

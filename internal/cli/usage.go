@@ -13,6 +13,7 @@ import (
 	"robotsgate/internal/gate"
 	"robotsgate/internal/questions"
 	"robotsgate/policy"
+	"robotsgate/proxy"
 )
 
 // Usage prints what the content of a URL may be used for.
@@ -62,7 +63,7 @@ func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 		if u.Agent == "" {
 			advice = "; some origins want a User-Agent: send one with --agent"
 		}
-		for _, remark := range remarks(&read, advice) {
+		for _, remark := range read.Remarks(advice) {
 			s.Note("%s", remark)
 		}
 	}
@@ -142,6 +143,32 @@ func (u *Usage) given(s console.Streams, cfg *gate.Config, crawler *policy.Crawl
 		}
 	}
 	return r, nil
+}
+
+// fetched asks the origin for what there is about the URL.
+func (u *Usage) fetched(ctx context.Context, cfg *gate.Config, crawler *policy.Crawler) (r questions.Reading, err error) {
+	upstream, err := unguarded(cfg)
+	if err != nil {
+		return r, err
+	}
+	defer upstream.Close()
+	f, err := newFetcher(cfg, upstream)
+	if err != nil {
+		return r, err
+	}
+	defer f.Engine.Close()
+	return f.Fetch(ctx, u.URL, crawler, u.Agent)
+}
+
+// newFetcher returns what fetches by a configuration. The caller closes its Engine.
+func newFetcher(cfg *gate.Config, upstream *proxy.Transport) (*questions.Fetcher, error) {
+	c := engineConfig(cfg, upstream)
+	c.Overrides, c.Usage = nil, policy.Usage{TDMRep: true}
+	engine, err := policy.New(c)
+	return &questions.Fetcher{
+		Engine: engine, Transport: upstream, Explain: explained,
+		Timeout: cfg.Egress.ResponseHeaderTimeout + cfg.Tags.HeadTimeout, MaxHeadBytes: int(cfg.Tags.MaxHeadBytes),
+	}, err
 }
 
 // batch answers line by line, by the section robots of the configuration.
