@@ -65,6 +65,8 @@ var topologies = []topology{
 			primary := s.Primary()
 			mustCommand(t, s.Sentinels[0], "SENTINEL", "FAILOVER", "main")
 			gatetest.Becomes(t, 30*time.Second, "the Sentinels have another primary", func() bool { now := s.Primary(); return now != nil && now != primary })
+			// Until then it takes writes that are lost, such as that of a refresh (docs/fleet.md).
+			gatetest.Becomes(t, 30*time.Second, "the old primary is a replica", func() bool { return strings.HasPrefix(primary.Command("ROLE"), "slave") })
 		}
 	}},
 	{"Cluster", func(t *testing.T) (string, string, func()) { return gatetest.Cluster(t).Address(), "", nil }},
