@@ -53,9 +53,8 @@ func (c Configured) load() (*gate.Config, error) {
 var outputs embed.FS
 
 var templates = console.Templates(outputs, "output/*.txt", template.FuncMap{
-	"moreFindings": moreFindings,
-	"roff":         roff,
-	"fish":         strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace, // for a text in single quotes
+	"roff": roff,
+	"fish": strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace, // for a text in single quotes
 })
 
 // printReport prints a report with the template of a name.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
@@ -89,21 +88,6 @@ func (c *EvidenceCheck) Run(s console.Streams) error {
 	return nil
 }
 
-// moreFindings returns the kinds of findings of which more were found than are listed, with their numbers.
-func moreFindings(c *bundle.Checked) (all []string) {
-	listed := map[string]int{}
-	for _, f := range c.Findings {
-		listed[f.Kind]++
-	}
-	for kind, n := range c.Kinds {
-		if more := n - listed[kind]; more > 0 {
-			all = append(all, fmt.Sprintf("%s: %d more", kind, more))
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // EvidenceProof prints the proof of one record.
 type EvidenceProof struct {
 	Config []string `short:"c" placeholder:"FILE" sep:"none" help:"Configuration file of the gate that wrote the logs; may be repeated for the gates of a fleet."`
@@ -120,7 +104,7 @@ func (p *EvidenceProof) Run(s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	c, logs, err := g.collect(s, &audit.Filter{ID: p.ID}, p.File)
+	c, logs, err := collect(s, g, &audit.Filter{ID: p.ID}, p.File)
 	if err != nil {
 		return err
 	}

@@ -49,12 +49,16 @@ func (b *EvidenceBundle) Run(s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	kept, closeAll, err := g.openEvidence()
+	opened, err := g.Open()
 	if err != nil {
 		return err
 	}
-	defer closeAll()
-	c, logs, err := g.collect(s, filter, b.File)
+	var kept bundle.Several
+	for _, e := range opened {
+		defer e.Close()
+		kept = append(kept, e)
+	}
+	c, logs, err := collect(s, g, filter, b.File)
 	if err != nil {
 		return err
 	}
@@ -68,7 +72,7 @@ func (b *EvidenceBundle) Run(s console.Streams) error {
 	err = wholefile.WriteFunc(b.Output, func(f *os.File) (err error) {
 		made, err = c.Write(f, bundle.Options{
 			Title: cmp.Or(b.Title, "Requests of a crawler, and what decided them"), Selection: b.Words(filter), Program: version(), Made: time.Now(),
-			Logs: logs, Keys: g.keys, KeyTexts: g.texts, Evidence: kept, Parse: datadir.Settings, Progress: func() { done.Lines.Add(1) },
+			Logs: logs, Keys: g.Keys, KeyTexts: g.KeyTexts, Evidence: kept, Parse: datadir.Settings, Progress: func() { done.Lines.Add(1) },
 		})
 		return err
 	})
@@ -98,65 +102,24 @@ func (b *EvidenceBundle) report(s console.Streams, m *bundle.Made) error {
 	return err
 }
 
-// gates are the gates that have written the logs, by their configurations.
-type gates struct {
-	configs []*gate.Config
-	keys    *evidence.Keys
-	texts   []string         // the verifier keys of the logs
-	known   []evidence.Known // checkpoints that they keep
-}
-
-// loadGates loads configurations; without one the defaults hold.
-func loadGates(files []string) (*gates, error) {
+// loadGates loads the configurations of the gates that have written the logs; without one the defaults hold.
+func loadGates(files []string) (*datadir.Gates, error) {
 	if len(files) == 0 {
 		files = []string{""}
 	}
-	g := &gates{}
-	var witnesses []string
+	var configs []*gate.Config
 	for _, file := range files {
 		c, err := Configured{file}.load()
 		if err != nil {
 			return nil, err
 		}
-		signer, err := datadir.Signer(c)
-		if err != nil {
-			return nil, err
-		}
-		known, err := datadir.Checkpoints(c)
-		if err != nil {
-			return nil, err
-		}
-		g.configs, g.known = append(g.configs, c), append(g.known, known...)
-		g.texts = append(g.texts, signer.Key())
-		for _, w := range c.Log.Audit.Witnesses {
-			witnesses = append(witnesses, w.Key)
-		}
+		configs = append(configs, c)
 	}
-	var err error
-	g.keys, err = evidence.ParseKeys(g.texts, witnesses)
-	return g, err
-}
-
-// openEvidence opens the evidence of the gates. The caller closes it.
-func (g *gates) openEvidence() (all bundle.Several, closeAll func(), err error) {
-	closeAll = func() {
-		for _, e := range all {
-			e.(datadir.Evidence).Close()
-		}
-	}
-	for _, c := range g.configs {
-		archive, dir, err := datadir.Snapshots(c)
-		if err != nil {
-			closeAll()
-			return nil, nil, err
-		}
-		all = append(all, datadir.Evidence{Archive: archive, Dir: dir})
-	}
-	return all, closeAll, nil
+	return datadir.ReadGates(configs)
 }
 
 // collect verifies whole logs and selects records. The caller closes the Collector. A log with a fault is console.Exit(1).
-func (g *gates) collect(s console.Streams, filter *audit.Filter, files []string) (*bundle.Collector, []evidence.Report, error) {
+func collect(s console.Streams, g *datadir.Gates, filter *audit.Filter, files []string) (*bundle.Collector, []evidence.Report, error) {
 	if err := canOpen(files); err != nil {
 		return nil, nil, err
 	}
@@ -164,7 +127,7 @@ func (g *gates) collect(s console.Streams, filter *audit.Filter, files []string)
 	if err != nil {
 		return nil, nil, err
 	}
-	v := evidence.NewVerifier(evidence.VerifyOptions{Keys: g.keys, Known: g.known, Leaf: c.Leaf, Node: c.Node})
+	v := evidence.NewVerifier(evidence.VerifyOptions{Keys: g.Keys, Known: g.Known, Leaf: c.Leaf, Node: c.Node})
 	done, stop := s.Progress(nil)
 	var lineErr error
 	readErr := audit.Texts(byTime(files), s.In, func(file string, line evidence.Text) {

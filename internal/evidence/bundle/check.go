@@ -104,6 +104,17 @@ func Check(r io.ReaderAt, size int64, o CheckOptions) (*Checked, error) {
 // OK reports whether all entries are proven and decided alike.
 func (c *Checked) OK() bool { return c.Found == 0 }
 
+// More returns the kinds of findings of which more were found than are listed, with their numbers.
+func (c *Checked) More() (all []string) {
+	for kind, n := range c.Kinds {
+		if n > maxFindings {
+			all = append(all, fmt.Sprintf("%s: %d more", kind, n-maxFindings))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 func (c *checker) find(kind, at, format string, args ...any) {
 	c.Found++
 	if c.Kinds[kind]++; c.Kinds[kind] <= maxFindings {
