@@ -14,9 +14,6 @@ type NPMPackage = npmPackage
 // Memory returns the budget of requests in progress.
 func (p *Proxy) Memory() *memory.Budget { return &p.memory }
 
-// InUse returns how many descriptors connections to origins take.
-func (d *Descriptors) InUse() int { return d.d.InUse() }
-
 // UsageFields returns the response header's fields for what is stated about the use of a page.
 func UsageFields(stated usage.Stated) http.Header {
 	h, f := http.Header{}, sfv.New()

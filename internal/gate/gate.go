@@ -99,7 +99,7 @@ func New(c *Config, o Options) (_ *Gate, err error) {
 	g.level.Set(c.Log.Level)
 	g.log = Logger(c.Log.Format, g.level, o.Err)
 	redirectStdLog(g.log)
-	g.descriptors = proxy.NewDescriptors(descriptorLimit(), g.log)
+	g.descriptors = &proxy.Descriptors{Limit: descriptorLimit(), Log: g.log}
 	defer func() {
 		if err != nil {
 			g.Close()

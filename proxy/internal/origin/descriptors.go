@@ -14,11 +14,12 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Descriptors divides the file descriptors that the process may open. It and its exported methods
-// are those of package proxy.
+// Descriptors divides the file descriptors that the process may open: half are for
+// connections of clients, an eighth is left for files, DNS lookups and the admin listener,
+// and the rest is for connections to origins. The zero value sets no bound.
 type Descriptors struct {
-	Limit int          // RLIMIT_NOFILE; 0: unknown
-	Log   *slog.Logger // for warnings; nil: none
+	Limit int          // RLIMIT_NOFILE; 0: no limit is known
+	Log   *slog.Logger // for shortages; nil: none is logged
 
 	closing  singleflight.Group // of idle connections
 	failures atomic.Int64       // of all time
@@ -30,6 +31,7 @@ type Descriptors struct {
 	transports []*Transport      // with idle connections that can be closed
 }
 
+// Clients returns how many connections of clients there may be, out of as many as configured.
 func (d *Descriptors) Clients(configured int) int {
 	if d.Limit == 0 {
 		return configured
@@ -37,6 +39,7 @@ func (d *Descriptors) Clients(configured int) int {
 	return min(configured, (d.Limit+1)/2) // Go leaves one of an odd limit's hard limit unused
 }
 
+// Other returns how many descriptors are left for one of the other uses, out of as many as it wants.
 func (d *Descriptors) Other(wanted int) int {
 	if d.Limit == 0 {
 		return wanted

@@ -52,7 +52,7 @@ func startConnecting(t *testing.T, o proxytest.Options, d *origin.Descriptors, c
 	}
 	o.Upstream = func(proxy.Upstream) proxy.Upstream {
 		var err error
-		if transport, err = origin.New(origin.Config(config), d); err != nil {
+		if transport, err = origin.New(config, d); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(transport.Close)

@@ -76,8 +76,13 @@ func (d *Descriptors) mark(err error) error {
 	return d.fail(err)
 }
 
+// Failures returns how often a connection could not be opened or accepted because there was no
+// descriptor, a local port, or memory.
 func (d *Descriptors) Failures() int64 { return d.failures.Load() }
 
+// Listener returns l with an Accept that closes idle connections to origins when descriptors
+// run out, tries again, and then returns a temporary error. After such an error net/http waits for up to
+// a second; after any other it would stop serving.
 func (d *Descriptors) Listener(l net.Listener) net.Listener { return &listener{l, d} }
 
 type listener struct {

@@ -24,26 +24,49 @@ import (
 	"net/url"
 	"time"
 
+	"robotsgate/internal/field"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/snapshot"
 )
 
-// Config says what a Transport may connect to, and how. The fields are those of proxy.Egress.
+// Config says what a Transport may connect to, and how. Special-purpose addresses (RFC 6890), such as those
+// of loopback and of private networks, are forbidden unless AllowPrivate permits them.
 type Config struct {
-	AllowPrivate          []netip.Prefix
-	DenyHosts             []glob.Glob
-	Ports                 []int
-	Parent                *url.URL
-	CAFile                string
-	DialTimeout           time.Duration
-	ResponseHeaderTimeout time.Duration
-	IdleTimeout           time.Duration
-	MaxConnsPerHost       int
-	Roots                 *x509.CertPool
-	OnlyNetHTTP           bool
-	Own                   func() []netip.AddrPort
-	HowToPermit           func(netip.Addr) string
+	AllowPrivate          []netip.Prefix `yaml:"allow_private" doc:"an address range, such as 10.0.0.0/8"`               // special-purpose addresses that are permitted
+	DenyHosts             []glob.Glob    `yaml:"deny_hosts" glob:"host" doc:"a host, such as \"*.example.com\""`         // hosts that are forbidden, by their name or address
+	Ports                 []int          `yaml:"ports" doc:"a port, such as 443"`                                        // that may be connected to; empty: all
+	Parent                *url.URL       `yaml:"proxy" doc:"a proxy's URL, such as http://proxy.lan:3128" secret:"true"` // a proxy to go through: http, https or socks5; nil: none
+	CAFile                string         `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem" path:"yes"`   // further roots, which the caller reads into Roots; "": none
+	DialTimeout           time.Duration  `yaml:"dial_timeout" positive:"yes"`                                            // 0: the default below, as for the next two
+	ResponseHeaderTimeout time.Duration  `yaml:"response_header_timeout" positive:"yes"`
+	IdleTimeout           time.Duration  `yaml:"idle_timeout" positive:"yes"`                                        // of a connection that is kept for further requests
+	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8" zero:"no limit"` // 0: no limit
+
+	Roots       *x509.CertPool          // for the certificates of origins; nil: the system's
+	OnlyNetHTTP bool                    // send every request by net/http's Transport, which is slower
+	Own         func() []netip.AddrPort // where the gate listens, which is forbidden; nil: nowhere
+
+	// HowToPermit returns what a refusal advises if AllowPrivate does not permit an address; nil: nothing.
+	HowToPermit func(netip.Addr) string
 }
+
+// Check reports values that make no sense, and a CAFile without certificates.
+func (c Config) Check(m *field.Mistakes) {
+	for i, port := range c.Ports {
+		m.Require(port >= 1 && port <= 65535, fmt.Sprintf("ports[%d]", i), "%d is no port: 1 to 65535", port)
+	}
+	if c.CAFile == "" {
+		return
+	}
+	pem, err := field.ReadFile(c.CAFile)
+	if err == nil && !x509.NewCertPool().AppendCertsFromPEM(pem) {
+		err = errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
+	}
+	m.Require(err == nil, "ca_file", "%s: %v", c.CAFile, err)
+}
+
+// ParentHasLogin reports whether a parent proxy gets a login with each request, which it may repeat in redirects.
+func (c Config) ParentHasLogin() bool { return answersRequests(c.Parent) && c.Parent.User != nil }
 
 // Defaults of a Config.
 const (
@@ -66,7 +89,7 @@ type Transport struct {
 	descriptors *Descriptors
 }
 
-// New returns a Transport whose connections d bounds. It takes no proxy from the environment.
+// New returns a Transport whose connections d bounds; nil: there is no bound. It takes no proxy from the environment.
 func New(c Config, d *Descriptors) (*Transport, error) {
 	if c.Parent != nil && defaultPorts[c.Parent.Scheme] == "" {
 		return nil, fmt.Errorf("the parent proxy's scheme is %q: http, https and socks5 are supported", c.Parent.Scheme)
@@ -74,6 +97,7 @@ func New(c Config, d *Descriptors) (*Transport, error) {
 	c.DialTimeout = cmp.Or(c.DialTimeout, DialTimeout)
 	c.ResponseHeaderTimeout = cmp.Or(c.ResponseHeaderTimeout, ResponseHeaderTimeout)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, IdleTimeout)
+	d = cmp.Or(d, &Descriptors{})
 	u := &Transport{
 		Dialer:      net.Dialer{Timeout: c.DialTimeout, KeepAlive: 30 * time.Second},
 		guard:       newGuard(c),
