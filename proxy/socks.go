@@ -75,9 +75,9 @@ func (p *Proxy) agreeOnMethod(b *beginning, s *Settings, rd *bufio.Reader) *sock
 	case login && (needed || !none):
 		return p.readLogin(b, s, rd)
 	case !none:
-		return &socksRefusal{client.SocksNoChoice(), client.SocksMethod}
+		return &socksRefusal{client.SocksChoice(client.NoneAcceptable), client.SocksMethod}
 	case !p.mayServe(b, s):
-		return &socksRefusal{client.SocksNoChoice(), client.SocksLogin}
+		return &socksRefusal{client.SocksChoice(client.NoneAcceptable), client.SocksLogin}
 	}
 	return writeSocks(b, client.SocksChoice(client.NoLogin))
 }

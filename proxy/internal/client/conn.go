@@ -14,11 +14,11 @@ import (
 	"robotsgate/proxy/internal/netconn"
 )
 
-// recordTypeHandshake is the first byte of a TLS connection (RFC 8446, section 5.1). No HTTP
-// request begins with it.
-const recordTypeHandshake = 0x16
-
-const recordTypeAlert = 0x15
+// Types of TLS records (RFC 8446, section 5.1).
+const (
+	recordTypeAlert     = 0x15
+	recordTypeHandshake = 0x16 // the first byte of a TLS connection: no HTTP request begins with it
+)
 
 // IsTLS reports whether a connection that begins with this byte is in TLS.
 func IsTLS(first byte) bool { return first == recordTypeHandshake }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"log/slog"
-	"maps"
 	"strings"
 	"sync"
 )
@@ -30,24 +29,22 @@ func (d *connCounter) Serve() {
 	d.served++
 }
 
-// counts returns the counts, with these reasons.
-func (d *connCounter) counts(reasons []ConnRefusal) ConnCounts {
+// counts returns the counts, with the reasons that advice has.
+func (d *connCounter) counts(advice map[ConnRefusal]string) ConnCounts {
 	d.countMu.Lock()
 	defer d.countMu.Unlock()
-	return ConnCounts{d.served, maps.Collect(func(yield func(ConnRefusal, int64) bool) {
-		for _, reason := range reasons {
-			if !yield(reason, d.refused[reason].Total()) {
-				return
-			}
-		}
-	})}
+	refused := map[ConnRefusal]int64{}
+	for reason := range advice {
+		refused[reason] = d.refused[reason].Total()
+	}
+	return ConnCounts{d.served, refused}
 }
 
 // refuse counts a connection and closes it. Once a minute it logs the clients, with this text. The client sees the
 // end of its connection after it was counted.
 func (d *connCounter) refuse(c *Conn, reason ConnRefusal, log *slog.Logger, text string) {
 	defer c.Close()
-	if alert, ok := alertFor(reason); ok {
+	if alert, ok := alerts[reason]; ok {
 		defer SendAlert(c, alert)
 	}
 	d.countMu.Lock()

@@ -24,7 +24,7 @@ type ConnLimits struct {
 	clients  map[netip.Addr]*clientState
 	crawlers map[string]int // connections, by name, since a reload makes new crawlers of the same names
 	tunnels  int
-	rejected [NumLimits]Rejections
+	rejected [len(limits)]Rejections
 	resets   Rejections // of HTTP/2 requests
 }
 
@@ -35,13 +35,10 @@ const (
 	Total Limit = iota
 	PerClient
 	PerCrawler
-	NumLimits
 )
 
-// String returns the key of the limit.
-func (l Limit) String() string {
-	return [...]string{Total: "limits.max_connections", PerClient: "limits.max_connections_per_client", PerCrawler: "crawlers[].max_connections"}[l]
-}
+// limits are the keys of the limits.
+var limits = [...]string{Total: "limits.max_connections", PerClient: "limits.max_connections_per_client", PerCrawler: "crawlers[].max_connections"}
 
 // connState is what ConnLimits knows about one connection. Its lock guards it.
 type connState struct {
@@ -63,8 +60,8 @@ func (l *ConnLimits) Counts() (open, tunnels int, rejected map[string]int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	rejected = map[string]int64{}
-	for limit := range l.rejected {
-		rejected[Limit(limit).String()] = l.rejected[limit].total
+	for limit, key := range limits {
+		rejected[key] = l.rejected[limit].total
 	}
 	return l.conns, l.tunnels, rejected
 }
@@ -162,7 +159,7 @@ func (l *ConnLimits) Reject(at Limit, name string) {
 	l.mu.Unlock() // before the log, which may block
 	if len(names) > 0 {
 		l.Log.Warn("connections are rejected: their clients have as many open as a limit allows; raise the limit, or find out why they open so many",
-			"limit", at.String(), "clients", strings.Join(names, ", "), "open", open)
+			"limit", limits[at], "clients", strings.Join(names, ", "), "open", open)
 	}
 }
 

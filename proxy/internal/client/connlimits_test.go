@@ -146,7 +146,7 @@ func TestRejectionsAreLogged(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		if _, _, rejected := l.Counts(); rejected[PerClient.String()] != 10_009 || rejected[PerCrawler.String()] != 1 || len(rejected) != 3 {
+		if _, _, rejected := l.Counts(); rejected[limits[PerClient]] != 10_009 || rejected[limits[PerCrawler]] != 1 || len(rejected) != 3 {
 			t.Errorf("rejected: %v", rejected)
 		}
 	})

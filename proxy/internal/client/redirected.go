@@ -24,8 +24,6 @@ const (
 	Incomplete    ConnRefusal = "incomplete"     // no complete ClientHello or request line in time
 )
 
-var redirectedRefusals = []ConnRefusal{NotRedirected, IsOwn, NoName, BadName, BadHello, ClearHTTP2, NotHTTP, Incomplete}
-
 // Redirected are the listeners of redirected connections, and counts of these.
 type Redirected struct {
 	mu        sync.Mutex
@@ -78,14 +76,14 @@ func (d *Redirected) Sleep(delay time.Duration) {
 }
 
 // Counts returns how many connections were served and refused.
-func (d *Redirected) Counts() ConnCounts { return d.counts(redirectedRefusals) }
+func (d *Redirected) Counts() ConnCounts { return d.counts(redirectAdvice) }
 
 // Refuse counts a connection and closes it. Once a minute it logs the clients.
 func (d *Redirected) Refuse(c *Conn, reason ConnRefusal, log *slog.Logger) {
 	d.refuse(c, reason, log, "redirected connections are refused: "+redirectAdvice[reason])
 }
 
-// redirectAdvice says what is wrong, and what can be done.
+// redirectAdvice says for each reason what is wrong, and what can be done.
 var redirectAdvice = map[ConnRefusal]string{
 	NotRedirected: "their clients have connected to this listener themselves; give them the proxy's address, or redirect them",
 	IsOwn:         "they are the gate's own connections to origins; except the gate's user from the rules that redirect",
@@ -140,18 +138,8 @@ const (
 // SendAlert sends a fatal alert in answer to a ClientHello.
 func SendAlert(c net.Conn, alert byte) {
 	_ = c.SetWriteDeadline(time.Now().Add(time.Second))
-	_, _ = c.Write([]byte{tlsAlert, 3, 3, 0, 2, 2, alert}) // the client may have gone
+	_, _ = c.Write([]byte{recordTypeAlert, 3, 3, 0, 2, 2, alert}) // the client may have gone
 }
 
-const tlsAlert = 0x15 // RFC 8446, section 5.1
-
-// alertFor returns the alert that says why a connection is refused.
-func alertFor(refused ConnRefusal) (alert byte, ok bool) {
-	switch refused {
-	case NoName:
-		return AlertMissingExtension, true
-	case BadName:
-		return AlertUnrecognizedName, true
-	}
-	return 0, false
-}
+// alerts say why a connection is refused.
+var alerts = map[ConnRefusal]byte{NoName: AlertMissingExtension, BadName: AlertUnrecognizedName}

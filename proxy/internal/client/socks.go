@@ -23,12 +23,7 @@ const (
 	SocksUnreachable ConnRefusal = "unreachable"  // the destination is no host name, or has no port
 )
 
-var socksRefusals = []ConnRefusal{
-	SocksVersion, SocksMalformed, SocksMethod, SocksLogin, SocksCommand, SocksAddressType, SocksDenied, SocksUnreachable,
-	BadName, BadHello, ClearHTTP2, NotHTTP, Incomplete,
-}
-
-// socksAdvice says what is wrong, and what can be done.
+// socksAdvice says for each reason what is wrong, and what can be done.
 var socksAdvice = map[ConnRefusal]string{
 	SocksVersion:     "their clients speak SOCKS4, which the gate does not: give them its address with socks5h:// or http:// in front",
 	SocksMalformed:   "they begin like SOCKS5, but do not go on so",
@@ -49,7 +44,7 @@ var socksAdvice = map[ConnRefusal]string{
 type Socks struct{ connCounter }
 
 // Counts returns how many connections were served and refused.
-func (s *Socks) Counts() ConnCounts { return s.counts(socksRefusals) }
+func (s *Socks) Counts() ConnCounts { return s.counts(socksAdvice) }
 
 // Refuse counts a connection and closes it. Once a minute it logs the clients.
 func (s *Socks) Refuse(c *Conn, reason ConnRefusal, log *slog.Logger) {
@@ -64,7 +59,7 @@ const (
 
 	NoLogin        byte = 0x00
 	LoginMethod    byte = 0x02
-	noneAcceptable byte = 0xff
+	NoneAcceptable byte = 0xff
 
 	socksConnect = 1
 	socksIPv4    = 1
@@ -175,9 +170,6 @@ func SocksReply(reply byte) []byte { return []byte{socks5, reply, 0, socksIPv4, 
 
 // SocksChoice returns the answer to a greeting.
 func SocksChoice(method byte) []byte { return []byte{socks5, method} }
-
-// SocksNoChoice is the answer to a greeting without a method that the gate accepts.
-func SocksNoChoice() []byte { return SocksChoice(noneAcceptable) }
 
 // SocksLoginReply returns the answer to a login.
 func SocksLoginReply(ok bool) []byte {
