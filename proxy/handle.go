@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/pace"
@@ -269,7 +271,7 @@ func (x *exchange) context(ctx context.Context, hasBody bool) context.Context {
 // roundTrip sends a request and waits for the head of its response.
 func (x *exchange) roundTrip(r *http.Request) (*http.Response, signature, error) {
 	defer x.informational.End()
-	if u := x.out.Upload; u != nil && header.HasToken(r.Header["Expect"], "100-continue") {
+	if u := x.out.Upload; u != nil && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue") {
 		u.Proceed = x.informational.SendContinue
 	}
 	if wrapped := x.settings.wrapped[x.crawler]; wrapped != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"robotsgate/htmlmeta"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
@@ -125,7 +127,8 @@ func invalidResponse(resp *http.Response, upgrade bool) bool {
 	case !header.TrimNames(resp.Header):
 		return true
 	case code == http.StatusSwitchingProtocols:
-		return !upgrade || !header.HasToken(resp.Header["Upgrade"], "websocket") || !header.HasToken(resp.Header["Connection"], "upgrade")
+		return !upgrade || !httpguts.HeaderValuesContainsToken(resp.Header["Upgrade"], "websocket") ||
+			!httpguts.HeaderValuesContainsToken(resp.Header["Connection"], "upgrade")
 	case code < 200 || code > 999:
 		return true
 	case resp.ProtoMajor < 2:

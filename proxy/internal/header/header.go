@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/dunglas/httpsfv"
+	"golang.org/x/net/http/httpguts"
 )
 
 // What the gate itself adds to responses.
@@ -130,19 +131,8 @@ func othersStatus(lines []string) string {
 // isWebSocket reports whether a request is a handshake (RFC 6455, 4.1). It must have no body:
 // Transport would go on reading the body when the protocol has been switched.
 func isWebSocket(r *http.Request) bool {
-	return r.ContentLength == 0 && r.ProtoAtLeast(1, 1) && r.ProtoMajor == 1 && r.Method == http.MethodGet && HasToken(r.Header["Connection"], "upgrade") && HasToken(r.Header["Upgrade"], "websocket")
-}
-
-// HasToken reports whether a field lists a token.
-func HasToken(lines []string, token string) bool {
-	for _, line := range lines {
-		for t := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(strings.TrimSpace(t), token) {
-				return true
-			}
-		}
-	}
-	return false
+	return r.ContentLength == 0 && r.ProtoAtLeast(1, 1) && r.ProtoMajor == 1 && r.Method == http.MethodGet &&
+		httpguts.HeaderValuesContainsToken(r.Header["Connection"], "upgrade") && httpguts.HeaderValuesContainsToken(r.Header["Upgrade"], "websocket")
 }
 
 // TrimNames removes the white space before the colon that net/http leaves in the names of a

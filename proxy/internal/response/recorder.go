@@ -10,9 +10,10 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/client"
-	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
@@ -215,7 +216,7 @@ func (w *Recorder) Release(idle time.Duration) {
 	switch {
 	case !w.request.HTTP1:
 	case !w.request.HasBody || w.Upload != nil && w.Upload.Ended():
-	case !begun && header.HasToken(w.request.Header["Expect"], "100-continue"):
+	case !begun && httpguts.HeaderValuesContainsToken(w.request.Header["Expect"], "100-continue"):
 		_ = w.control.SetReadDeadline(now)
 	case w.closeAfter: // for a client that sends everything before it reads
 		_ = w.control.SetReadDeadline(now.Add(client.LingerTime))
@@ -232,7 +233,7 @@ const maxDrain = 16 << 20
 // before they read, and would see a broken connection in place of the answer. A client that
 // waits for a 100 gets none.
 func (w *Recorder) Drain(r *http.Request, timeout time.Duration) {
-	if !w.request.HasBody || header.HasToken(w.request.Header["Expect"], "100-continue") {
+	if !w.request.HasBody || httpguts.HeaderValuesContainsToken(w.request.Header["Expect"], "100-continue") {
 		return
 	}
 	_ = w.control.SetReadDeadline(time.Now().Add(timeout))
