@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/base32"
-	"encoding/binary"
+	"crypto/rand"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/netip"
@@ -31,7 +29,7 @@ func isOwn(target canonical.Target) bool { return target.Hostname() == ownName }
 // An inbound is what a client asks of the gate: a request, or a tunnel as a whole. It is complete before
 // the first stage, and no stage changes it, but that permit removes from the header what is not for the origin.
 type inbound struct {
-	id       string
+	id       string // 26 characters of base32
 	start    time.Time
 	settings *Settings // in force when it arrived
 	conn     *connection
@@ -54,7 +52,7 @@ type inbound struct {
 func newInbound(s *Settings, r *http.Request) inbound {
 	c := connOf(r)
 	in := inbound{
-		id: newID(), start: time.Now(), settings: s, conn: c, method: r.Method, header: r.Header,
+		id: rand.Text(), start: time.Now(), settings: s, conn: c, method: r.Method, header: r.Header,
 		protoMajor: r.ProtoMajor, protoMinor: r.ProtoMinor, hasBody: r.ContentLength != 0,
 		tunnel: c.tunnel != nil && c.tunnel.authority != "", closeAfter: ambiguousFraming(r),
 	}
@@ -71,7 +69,7 @@ func newInbound(s *Settings, r *http.Request) inbound {
 
 // newTunnelInbound returns what is known of a tunnel for which the client has sent no CONNECT.
 func newTunnelInbound(s *Settings, c *connection, login *auth.Login) inbound {
-	in := inbound{id: newID(), start: time.Now(), settings: s, conn: c, login: login, method: http.MethodConnect, protoMajor: 1, protoMinor: 1}
+	in := inbound{id: rand.Text(), start: time.Now(), settings: s, conn: c, login: login, method: http.MethodConnect, protoMajor: 1, protoMinor: 1}
 	in.client = client.AddrOf(c.client)
 	return in
 }
@@ -187,15 +185,3 @@ func ambiguousFraming(r *http.Request) bool {
 		return r.ContentLength != 0 || r.Method != http.MethodGet && r.Method != http.MethodHead
 	}
 }
-
-// newID returns 128 random bits, which need not be hard to guess, as 26 characters of base32.
-func newID() string {
-	var bits [16]byte
-	binary.LittleEndian.PutUint64(bits[:8], rand.Uint64())
-	binary.LittleEndian.PutUint64(bits[8:], rand.Uint64())
-	var id [26]byte
-	idEncoding.Encode(id[:], bits[:])
-	return string(id[:])
-}
-
-var idEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
