@@ -83,7 +83,7 @@ var imports = map[string][]string{
 	"internal/store/storetest":   {"policy/snapshot"}, // tests of a snapshot.Store
 	"policy/internal/origintest": {},                  // answers of origins, for tests
 	"proxy/internal/proxytest": {"internal/ca", "internal/gatetest", "internal/store", "policy", "policy/glob", "policy/snapshot", "policy/tagcache",
-		"proxy", "proxy/internal/netconn"}, // a whole gate, for tests
+		"proxy", "proxy/internal/client", "proxy/internal/netconn"}, // a whole gate, for tests
 	"proxy/internal/wire": {}, // its tests use proxytest
 
 	// The commands, and what they share.

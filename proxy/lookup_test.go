@@ -38,7 +38,7 @@ func TestDeniedHostIsNotResolved(t *testing.T) {
 		}
 	}
 	tunnel := func(g *proxytest.Gate, name string) *http.Response {
-		_, resp := g.ConnectTo(g.T, name+":443", "User-Agent: ExampleBot/1.0", "")
+		_, resp := g.ConnectTo(g.T, name+":443", "User-Agent: ExampleBot/1.0")
 		return resp
 	}
 	clearInTunnel := func(g *proxytest.Gate, name string) *http.Response {

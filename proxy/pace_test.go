@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
@@ -87,7 +88,7 @@ func TestPacerHoldsTunnel(t *testing.T) {
 	g := proxytest.Start(t, proxytest.Options{Robots: "# nothing\n", Proxy: func(o *proxy.Options) { proxytest.PassThrough(o); o.Settings.Pacer = pacer }})
 	got := make(chan *http.Response, 1)
 	go func() {
-		_, resp := g.ConnectTo(t, proxytest.Host(g.HTTPS), "User-Agent: ExampleBot/1.0", "")
+		_, resp := g.ConnectTo(t, proxytest.Host(g.HTTPS), "User-Agent: ExampleBot/1.0")
 		got <- resp
 	}()
 	proxytest.Receive(t, pacer.waiting, "the tunnel's wait")
@@ -448,7 +449,7 @@ func TestHeldHTTP2(t *testing.T) {
 	}
 	const cost = memory.StreamCost + memory.ProgressCost
 	const share = memory.Limit / (int(memory.ForProgress) + 1) / cost // of one client
-	proxytest.Within(t, time.Minute, "requests wait", func() bool { return pacer.Waiting() >= share*9/10 })
+	gatetest.Becomes(t, time.Minute, "requests wait", func() bool { return pacer.Waiting() >= share*9/10 })
 	time.Sleep(300 * time.Millisecond) // real time: no further ones may come
 	n, used := pacer.Waiting(), g.Proxy.Memory().Used()
 	t.Logf("%d requests wait, and take %d MiB of the memory for requests in progress", n, used>>20)

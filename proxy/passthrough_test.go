@@ -35,7 +35,7 @@ func TestPassthrough(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := proxytest.Start(t, proxytest.Options{Robots: c.robots, Proxy: proxytest.PassThrough})
-			conn, resp := g.ConnectTo(t, proxytest.Host(g.HTTPS), "User-Agent: ExampleBot/1.0", "")
+			conn, resp := g.ConnectTo(t, proxytest.Host(g.HTTPS), "User-Agent: ExampleBot/1.0")
 			proxytest.WantStatus(t, resp, c.status)
 			proxytest.WantHeader(t, resp, "Robots-Gate-Decision", c.decision)
 			if c.status != 200 {
@@ -77,7 +77,7 @@ func TestPassthroughByOneConfiguration(t *testing.T) {
 			return true
 		}
 	}})
-	_, resp := g.ConnectTo(t, proxytest.Host(g.HTTPS), "User-Agent: ExampleBot/1.0", "")
+	_, resp := g.ConnectTo(t, proxytest.Host(g.HTTPS), "User-Agent: ExampleBot/1.0")
 	proxytest.WantStatus(t, resp, 403)
 	if x := g.Next(t); x.Config != "before" {
 		t.Errorf("passed through by the configuration before, decided by the one %s", x.Config)
@@ -126,11 +126,11 @@ func TestPassthroughCrawler(t *testing.T) {
 		{"Other", "default", 403},
 		{"", "default", 403},
 	} {
-		header := "User-Agent: " + c.userAgent + "\r\n"
-		if c.userAgent == "" {
-			header = ""
+		var header []string
+		if c.userAgent != "" {
+			header = []string{"User-Agent: " + c.userAgent}
 		}
-		conn, resp := g.ConnectTo(t, proxytest.Host(g.HTTPS), header)
+		conn, resp := g.ConnectTo(t, proxytest.Host(g.HTTPS), header...)
 		proxytest.WantStatus(t, resp, c.status)
 		conn.Close()
 		if x := g.Next(t); x.Crawler != c.crawler || x.Status != c.status {

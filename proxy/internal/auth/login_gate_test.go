@@ -225,7 +225,7 @@ func TestUnknownClientWithoutLogins(t *testing.T) {
 	if !strings.Contains(body, "127.0.0.1") {
 		t.Errorf("the refusal does not name the client:\n%s", body)
 	}
-	_, resp = g.ConnectTo(t, proxytest.Host(g.HTTPS), "Proxy-Authorization: "+proxytest.Basic("last", proxytest.LastPassword)+"\r\n")
+	_, resp = g.ConnectTo(t, proxytest.Host(g.HTTPS), "Proxy-Authorization: "+proxytest.Basic("last", proxytest.LastPassword))
 	proxytest.WantStatus(t, resp, 403)
 	if n := g.Count(); n != 0 {
 		t.Errorf("%d requests reached an origin", n)
@@ -497,7 +497,7 @@ func TestLoginStaysHere(t *testing.T) {
 		conn.Close()
 	}
 	passthrough.Store(true)
-	conn, resp := g.ConnectTo(t, origin, auth)
+	conn, resp := g.ConnectTo(t, origin, strings.TrimSpace(auth))
 	proxytest.WantStatus(t, resp, 200)
 	io.WriteString(conn, "GET /inside HTTP/1.1\r\nHost: x\r\n\r\n")
 	io.Copy(&answers, conn)
@@ -532,7 +532,7 @@ func TestParentSeesNoLogin(t *testing.T) {
 		resp, _ := proxytest.Send(t, client, http.MethodGet, url, nil)
 		proxytest.WantStatus(t, resp, 200)
 	}
-	_, resp := g.ConnectTo(t, "unseen.example.com:443", "Proxy-Authorization: "+proxytest.Basic("team", proxytest.NewsPassword)+"\r\n")
+	_, resp := g.ConnectTo(t, "unseen.example.com:443", "Proxy-Authorization: "+proxytest.Basic("team", proxytest.NewsPassword))
 	proxytest.WantStatus(t, resp, 200)
 	calls := p.Calls()
 	if len(calls) < 4 { // in clear, and by CONNECT for both ways

@@ -282,19 +282,6 @@ func TestIdleTimeout(t *testing.T) {
 	})
 }
 
-// tunnelTo opens a tunnel with this User-Agent.
-func tunnelTo(t *testing.T, g *proxytest.Gate, host, agent string) net.Conn {
-	t.Helper()
-	conn := g.Dial()
-	t.Cleanup(func() { conn.Close() })
-	fmt.Fprintf(conn, "CONNECT %s:443 HTTP/1.1\r\nHost: %[1]s:443\r\nUser-Agent: %s\r\n\r\n", host, agent)
-	// The gate sends nothing more before the client does, so the buffer holds nothing.
-	if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatalf("CONNECT: %v %v", resp, err)
-	}
-	return conn
-}
-
 // The log says how the kind of client that rejects a certificate is configured.
 func TestRejectedCertificateIsLogged(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
@@ -302,8 +289,9 @@ func TestRejectedCertificateIsLogged(t *testing.T) {
 		warnings := func() int { return strings.Count(book.String(), "a client does not trust the CA") }
 		g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Log = slog.New(slog.NewTextHandler(&book, nil)) }})
 		for range 5 {
-			conn := tls.Client(tunnelTo(t, g, "shop.example", "curl/8.0 evil=\"x\""),
-				&tls.Config{ServerName: "shop.example", RootCAs: x509.NewCertPool(), MaxVersion: version})
+			tunnel, resp := g.ConnectTo(t, "shop.example:443", "User-Agent: curl/8.0 evil=\"x\"")
+			proxytest.WantStatus(t, resp, 200)
+			conn := tls.Client(tunnel, &tls.Config{ServerName: "shop.example", RootCAs: x509.NewCertPool(), MaxVersion: version})
 			if err := conn.Handshake(); err == nil {
 				t.Fatal("the handshake succeeds")
 			}

@@ -137,7 +137,7 @@ func TestForbiddenConnectWithLogin(t *testing.T) {
 		{"User-Agent: ExampleBot/1.0", "shop"},
 		{"Accept: */*", ""}, // its User-Agent is known inside only
 	} {
-		_, resp := g.ConnectTo(t, "shop.example:22", c.header+"\r\n")
+		_, resp := g.ConnectTo(t, "shop.example:22", c.header)
 		wantProhibited(t, resp)
 		if x := g.Next(t); x.Crawler != c.crawler {
 			t.Errorf("%s: the record names the crawler %q, want %q", c.header, x.Crawler, c.crawler)

@@ -51,17 +51,6 @@ func receive[T any](t *testing.T, c <-chan T, what string) T {
 	}
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(patience); !holds(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("not so within %v: %s", patience, what)
-		}
-	}
-}
-
 func wantStatus(t *testing.T, resp *http.Response, want int) {
 	t.Helper()
 	if resp.StatusCode != want {

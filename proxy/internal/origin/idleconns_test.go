@@ -647,7 +647,7 @@ func TestHTTP1UnderLoad(t *testing.T) {
 	for range o.Conns.Load() {
 		receive(t, o.Ended, "a connection's end")
 	}
-	eventually(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before+1 })
+	gatetest.Becomes(t, patience, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= before+1 })
 }
 
 func chunk(s string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }

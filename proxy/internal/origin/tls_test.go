@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"robotsgate/internal/gatetest"
 )
 
 // A tlsOrigin speaks HTTP/1 and HTTP/2, and counts its connections.
@@ -128,7 +130,7 @@ func TestWebSocketToHTTP2Origin(t *testing.T) {
 // settled waits until the origin has so many open connections.
 func (o *tlsOrigin) settled(t *testing.T, open int64) {
 	t.Helper()
-	eventually(t, "the connections have ended", func() bool { return o.opened.Load()-o.gone.Load() == open })
+	gatetest.Becomes(t, patience, "the connections have ended", func() bool { return o.opened.Load()-o.gone.Load() == open })
 }
 
 func startProtocolOrigin(t *testing.T) *tlsOrigin {

@@ -145,13 +145,10 @@ func (g *Gate) Dial() net.Conn {
 // Tunnel opens a CONNECT to an origin and returns the connection.
 func (g *Gate) Tunnel(target string) net.Conn {
 	g.T.Helper()
-	conn := g.Dial()
-	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, target)
-	conn.SetDeadline(time.Now().Add(Patience))
-	defer conn.SetDeadline(time.Time{})
-	resp, err := ReadHead(conn)
-	if err != nil || resp.StatusCode != 200 {
-		g.T.Fatalf("CONNECT %s: %v %v", target, resp, err)
+	conn, resp := g.ConnectTo(g.T, target)
+	conn.SetDeadline(time.Time{})
+	if resp.StatusCode != 200 {
+		g.T.Fatalf("CONNECT %s: %v", target, resp)
 	}
 	return conn
 }
@@ -238,13 +235,13 @@ func ConnectOn(t *testing.T, conn net.Conn, r *bufio.Reader, target string, head
 	return AnswerTo(t, r, http.MethodConnect)
 }
 
-// ConnectTo sends CONNECT and returns the connection with the answer's head.
+// ConnectTo sends CONNECT, with lines of its header, and returns the connection with the answer's head.
 func (g *Gate) ConnectTo(t *testing.T, target string, headers ...string) (*net.TCPConn, *http.Response) {
 	t.Helper()
 	conn := g.Dial()
 	t.Cleanup(func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(Patience))
-	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n%s\r\n", target, strings.Join(headers, "\r\n"))
+	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n%s\r\n", target, strings.Join(append(headers, ""), "\r\n"))
 	resp, err := ReadHead(conn)
 	if err != nil {
 		t.Fatal(err)

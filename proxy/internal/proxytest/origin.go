@@ -31,22 +31,12 @@ func StartUnanswered(t *testing.T, beginning string) (o *gatetest.LineOrigin, ar
 // StartHTTP2Origin starts an origin that answers in frames: a 404 for robots.txt, and
 // what reply writes for everything else. It returns its URL and counts connections.
 func StartHTTP2Origin(t *testing.T, authority *ca.Authority, reply func(f *http2.Framer, r *http2.MetaHeadersFrame)) (url string, conns *atomic.Int64) {
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+	config := &tls.Config{
 		NextProtos:     []string{"h2"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return authority.Leaf("127.0.0.1") },
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
-	conns = new(atomic.Int64)
-	go func() {
-		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-			conns.Add(1)
-			go serveFrames(conn, reply)
-		}
-	}()
-	return "https://" + l.Addr().String(), conns
+	o := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) { serveFrames(tls.Server(conn, config), reply) })
+	return "https://" + o.Host, &o.Conns
 }
 
 // serveFrames serves a connection over HTTP/2 until the gate closes it. It answers requests for robots.txt with 404, and
@@ -82,20 +72,8 @@ func serveFrames(conn net.Conn, reply func(f *http2.Framer, r *http2.MetaHeaders
 // StartRawOrigin starts a server that speaks no HTTP, and a gate that passes tunnels to it.
 func StartRawOrigin(t *testing.T, serve func(*net.TCPConn)) (g *Gate, target string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-			go func() {
-				defer conn.Close()
-				serve(conn.(*net.TCPConn))
-			}()
-		}
-	}()
-	return Start(t, Options{Proxy: PassThrough, Engine: AllowHost(t, "127.0.0.1")}), l.Addr().String()
+	o := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) { serve(conn.(*net.TCPConn)) })
+	return Start(t, Options{Proxy: PassThrough, Engine: AllowHost(t, "127.0.0.1")}), o.Host
 }
 
 // An InFlight is a handler that holds requests until Release is closed, or until they are cancelled.

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -155,60 +156,46 @@ func (p *Parent) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	io.Copy(rw, resp.Body)
 }
 
-func splice(client net.Conn, from io.Reader, origin net.Conn) {
+func splice(gate net.Conn, from io.Reader, origin net.Conn) {
 	go func() {
 		io.Copy(origin, from)
 		netconn.CloseWrite(origin)
 	}()
-	io.Copy(client, origin)
-	client.Close()
+	io.Copy(gate, origin)
+	gate.Close()
 	origin.Close()
 }
 
 // socks speaks as much of RFC 1928 and 1929 as the gate needs.
 func (p *Parent) socks(conn net.Conn) {
 	defer conn.Close()
-	read := func(n int) []byte {
-		b := make([]byte, n)
-		if _, err := io.ReadFull(conn, b); err != nil {
-			return make([]byte, n)
-		}
-		return b
-	}
-	read(int(read(2)[1]))    // the methods that the client offers
-	conn.Write([]byte{5, 2}) // user name and password
-	user := read(int(read(2)[1]))
-	password := read(int(read(1)[0]))
+	client.ReadSocksGreeting(conn)
+	conn.Write(client.SocksChoice(client.LoginMethod))
+	user, password, _ := client.ReadSocksLogin(conn)
+	login := user + ":" + password
 	if p.Says != "" {
-		io.WriteString(conn, strings.ReplaceAll(p.Says, "LOGIN", string(user)+":"+string(password)))
+		io.WriteString(conn, strings.ReplaceAll(p.Says, "LOGIN", login))
 		return
 	}
-	conn.Write([]byte{1, 0})
-	var host string
-	switch request := read(4); request[3] {
-	case 1:
-		host = net.IP(read(4)).String()
-	case 3:
-		host = string(read(int(read(1)[0])))
-	case 4:
-		host = net.IP(read(16)).String()
+	conn.Write(client.SocksLoginReply(true))
+	to, _, _, err := client.ReadSocksRequest(conn)
+	if err != nil {
+		return
 	}
-	port := read(2)
-	number := strconv.Itoa(int(port[0])<<8 | int(port[1]))
 	scheme := "http"
-	if number == "443" {
+	if to.Port == 443 {
 		scheme = "https"
 	}
-	address, refuse := p.note("CONNECT "+net.JoinHostPort(host, number), string(user)+":"+string(password), nil, scheme)
+	address, refuse := p.note("CONNECT "+net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))), login, nil, scheme)
 	if refuse != 0 {
-		conn.Write([]byte{5, 2, 0, 1, 0, 0, 0, 0, 0, 0})
+		conn.Write(client.SocksReply(client.SocksNotAllowed))
 		return
 	}
 	origin, err := net.Dial("tcp", address)
 	if err != nil {
-		conn.Write([]byte{5, 5, 0, 1, 0, 0, 0, 0, 0, 0})
+		conn.Write(client.SocksReply(client.SocksFailed))
 		return
 	}
-	conn.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
+	conn.Write(client.SocksReply(client.SocksSucceeded))
 	splice(conn, conn, origin)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"robotsgate/internal/gatetest"
 )
 
 // Patience bounds every wait for something that should come at once.
@@ -30,19 +32,7 @@ func Receive[T any](t *testing.T, c <-chan T, what string) T {
 // Eventually waits for a condition.
 func Eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	Within(t, Patience, what, holds)
-}
-
-// Within is Eventually with a time of its own, for work that takes long under the race detector on a busy machine.
-func Within(t *testing.T, d time.Duration, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(d); !holds(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("not so within %v: %s", d, what)
-		}
-	}
+	gatetest.Becomes(t, Patience, what, holds)
 }
 
 // WantClosed fails unless the gate ends the connection, saying no more than that

@@ -15,11 +15,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"golang.org/x/net/http2"
 
+	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/netconn"
 	"robotsgate/proxy/internal/proxytest"
 )
@@ -40,42 +40,13 @@ const maxFlood = 32 << 20
 // a SOCKS proxy (RFC 1928), so that every name and port leads to them. They read
 // requests as strictly as one can, and write them down.
 type wireOrigins struct {
-	listener net.Listener
-	leaf     func(host string) (*tls.Certificate, error)
-	http2    bool // where there is TLS
+	leaf  func(host string) (*tls.Certificate, error)
+	http2 bool // where there is TLS
 
 	mu      sync.Mutex
-	conns   map[net.Conn]bool
 	replies map[string]wireReply
 	half    map[string]bool     // hosts whose requests may break off
 	arrived map[string][]string // by host
-}
-
-func startWireOrigins(t *testing.T, leaf func(string) (*tls.Certificate, error), http2 bool) *wireOrigins {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &wireOrigins{listener: l, leaf: leaf, http2: http2, conns: map[net.Conn]bool{}, replies: map[string]wireReply{}, half: map[string]bool{}, arrived: map[string][]string{}}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-			o.mu.Lock()
-			o.conns[conn] = true
-			o.mu.Unlock()
-			all.Go(func() { o.serve(conn) })
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		o.mu.Lock()
-		for conn := range o.conns {
-			conn.Close()
-		}
-		o.mu.Unlock()
-		all.Wait()
-	})
-	return o
 }
 
 // answer sets what an origin replies, and whether requests to it may break off.
@@ -120,12 +91,7 @@ func (o *wireOrigins) rest() []string {
 }
 
 func (o *wireOrigins) serve(conn net.Conn) {
-	defer func() {
-		conn.Close()
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		delete(o.conns, conn)
-	}()
+	defer conn.Close()
 	address, err := acceptSocks(conn)
 	if err != nil {
 		return
@@ -166,27 +132,11 @@ func (o *wireOrigins) serve(conn net.Conn) {
 
 // acceptSocks reads where a client of a SOCKS proxy wants to go.
 func acceptSocks(conn net.Conn) (address string, err error) {
-	read := func(n byte) []byte {
-		b := make([]byte, n)
-		if err == nil {
-			_, err = io.ReadFull(conn, b)
-		}
-		return b
-	}
-	read(read(2)[1]) // the methods that it offers
-	conn.Write([]byte{5, 0})
-	var host string
-	switch read(4)[3] {
-	case 1:
-		host = net.IP(read(4)).String()
-	case 3:
-		host = string(read(read(1)[0]))
-	case 4:
-		host = net.IP(read(16)).String()
-	}
-	port := read(2)
-	conn.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
-	return net.JoinHostPort(host, strconv.Itoa(int(port[0])<<8|int(port[1]))), err
+	client.ReadSocksGreeting(conn)
+	conn.Write(client.SocksChoice(client.NoLogin))
+	to, _, _, err := client.ReadSocksRequest(conn)
+	conn.Write(client.SocksReply(client.SocksSucceeded))
+	return net.JoinHostPort(to.Host, strconv.Itoa(int(to.Port))), err
 }
 
 // speak serves HTTP/1.1 for a host, whose Host header must read authority.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/gatetest"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
 )
@@ -112,11 +113,12 @@ func newWire(t *testing.T, http2, onlyNetHTTP bool) *wire {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(authority.Certificate())
-	origins := startWireOrigins(t, authority.Leaf, http2)
+	origins := &wireOrigins{leaf: authority.Leaf, http2: http2, replies: map[string]wireReply{}, half: map[string]bool{}, arrived: map[string][]string{}}
+	socks := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) { origins.serve(conn) })
 	g := proxytest.Start(t, proxytest.Options{
 		Egress: func(e *proxy.Egress) {
 			e.OnlyNetHTTP = onlyNetHTTP
-			e.Roots, e.Parent = roots, &url.URL{Scheme: "socks5", Host: origins.listener.Addr().String()}
+			e.Roots, e.Parent = roots, &url.URL{Scheme: "socks5", Host: socks.Host}
 		},
 		Proxy: func(o *proxy.Options) { o.Done = func(*proxy.Record) {} },
 	})
