@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/tls"
 	"io"
 	"net"
@@ -72,6 +73,7 @@ var redirectedCases = []redirectedCase{
 	{name: "clear: userinfo with a password", sni: "-", send: []string{to("loop.example.com:80@second.example.com", "/a")}, want: "400"},
 	{name: "clear: address as Host", sni: "-", send: []string{to("127.0.0.1", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "clear: forbidden address as Host", sni: "-", send: []string{to("169.254.169.254", "/a")}, want: "403", kind: proxy.ByGuard},
+	{name: "clear: a name that does not resolve", sni: "-", send: []string{to("unknown.example.com", "/a")}, want: "502"},
 	{name: "clear: IPv6 address as Host", sni: "-", send: []string{to("[2001:db8::1]", "/a")}, want: "403", kind: proxy.ByGuard},
 	{name: "clear: another spelling of an address", sni: "-", send: []string{to("0x7f.1", "/a")}, want: "400", kind: proxy.IsMalformed},
 	{name: "clear: empty Host", sni: "-", send: []string{to("", "/a")}, want: "400", kind: proxy.IsMalformed, body: "no Host"},
@@ -155,6 +157,7 @@ var redirectedCases = []redirectedCase{
 	{name: "TLS: another host", send: []string{to("second.example.com", "/a"), get("/b")}, want: "421 200", arrived: "GET /b"},
 	{name: "TLS: another host and the port", send: []string{to("second.example.com:PORT", "/a")}, want: "421", kind: proxy.IsMalformed},
 	{name: "TLS: upper case", sni: "LOOP.Example.COM", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
+	{name: "TLS: upper case in both", sni: "LOOP.Example.COM", send: []string{to("LOOP.Example.COM", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: Host in upper case", send: []string{to("LOOP.EXAMPLE.COM", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: Host with a trailing dot", send: []string{to("loop.example.com.", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: underscore", sni: "a_b.example.com", send: []string{to("a_b.example.com", "/a")}, want: "200", arrived: "GET /a"},
@@ -192,6 +195,7 @@ var redirectedCases = []redirectedCase{
 	{name: "passthrough: denied by an override", gate: "passthrough, deny override", alert: "access denied", kind: "override"},
 	{name: "passthrough: a forbidden host", gate: "passthrough, deny host", alert: "access denied", kind: proxy.ByGuard},
 	{name: "passthrough: a forbidden port", gate: "passthrough, ports", alert: "access denied", kind: proxy.ByGuard},
+	{name: "passthrough: TLS on port 80 is https, since only a CONNECT to this port may mean http", gate: "passthrough, ports", port: "80", alert: "access denied", kind: proxy.ByGuard},
 	{name: "passthrough: a forbidden address", gate: "passthrough", sni: "metadata.example.com", alert: "access denied", kind: proxy.ByGuard},
 	{name: "passthrough: a name that does not resolve", gate: "passthrough", sni: "unknown.example.com", alert: "access denied"},
 	{name: "passthrough: an unknown client", gate: "passthrough, unknown", alert: "access denied", kind: proxy.ByLogin},
@@ -264,7 +268,9 @@ func add[T any](option *func(T), more func(T)) {
 	}
 }
 
-// TestTransparentKit sends what each case says.
+// Requests of clients that know of no proxy are decided about like any others: the server name or Host says which
+// origin they are for, and the port is the one that the client has connected to. A tunnel to a passthrough host is
+// decided once. A client of a denied one can read no refusal, so its connection is closed with an alert.
 func TestTransparentKit(t *testing.T) {
 	for _, c := range redirectedCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -317,8 +323,10 @@ func (c redirectedCase) run(t *testing.T) {
 		c.exchange(t, stream, port)
 	}
 	conn.Close()
-	c.check(t, g)
+	c.check(t, g, port)
 }
+
+func (c redirectedCase) passes() bool { return strings.HasPrefix(c.gate, "passthrough") }
 
 // handshake is the client's half of the handshake.
 func (c redirectedCase) handshake(g *proxytest.Gate, conn net.Conn) (*tls.Conn, error) {
@@ -326,7 +334,7 @@ func (c redirectedCase) handshake(g *proxytest.Gate, conn net.Conn) (*tls.Conn, 
 	if c.sni == "" {
 		config.ServerName = "loop.example.com"
 	}
-	if strings.HasPrefix(c.gate, "passthrough") && c.sni != "robotsgate.invalid" {
+	if c.passes() && c.sni != "robotsgate.invalid" {
 		config.RootCAs = g.OriginRoots
 	}
 	if c.alpn != "" {
@@ -373,6 +381,9 @@ func (c redirectedCase) exchange(t *testing.T, stream net.Conn, port string) {
 			if got := strconv.Itoa(resp.StatusCode); got != want {
 				t.Errorf("got %s, want %s: %s", got, want, body)
 			}
+			if c.passes() && resp.Header.Get("Robots-Gate-Id") != "" {
+				t.Errorf("the gate has seen the answer: %v", resp.Header)
+			}
 			if len(wants) == 0 && !strings.Contains(string(body), c.body) {
 				t.Errorf("got %s, want %q in it", body, c.body)
 			}
@@ -386,7 +397,7 @@ func (c redirectedCase) exchange(t *testing.T, stream net.Conn, port string) {
 }
 
 // check compares the counts, the last record and what has arrived.
-func (c redirectedCase) check(t *testing.T, g *proxytest.Gate) {
+func (c redirectedCase) check(t *testing.T, g *proxytest.Gate, port string) {
 	t.Helper()
 	proxytest.Eventually(t, "the connection is counted", func() bool {
 		n := g.Proxy.Redirections()
@@ -407,13 +418,26 @@ func (c redirectedCase) check(t *testing.T, g *proxytest.Gate) {
 	if got := g.Arrived(); !slices.Equal(got, arrived) {
 		t.Errorf("reached the origin: %q, want %q", got, arrived)
 	}
-	if c.kind == "" {
+	if c.kind == "" && c.arrived == "" {
 		return
 	}
-	proxytest.Eventually(t, "the refusal is recorded as "+string(c.kind), func() bool {
+	var x *proxy.Record
+	proxytest.Eventually(t, "the request is recorded, and a refusal as "+string(c.kind), func() bool {
 		all := g.Records()
-		return len(all) > 0 && all[len(all)-1].Refused == c.kind
+		if len(all) > 0 {
+			x = all[len(all)-1]
+		}
+		return x != nil && (c.kind == "" || x.Refused == c.kind)
 	})
+	if x.Client != netip.MustParseAddr("127.0.0.1") || x.Tunnel != (c.sni != "-") || (c.kind == "" || c.kind == "rule") && x.Decision == nil {
+		t.Errorf("record: %+v", x)
+	}
+	if c.passes() && (x.Method != "CONNECT" || x.URL != "https://"+cmp.Or(c.sni, "loop.example.com")+":"+port) {
+		t.Errorf("the record of the tunnel: %+v", x)
+	}
+	if status := cmp.Or(c.want, "403"); len(status) == 3 && strconv.Itoa(x.Status) != status {
+		t.Errorf("the record says %d, want %s", x.Status, status)
+	}
 }
 
 // A helloForm sends what is written in another form. The first write may be a ClientHello.

@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -97,80 +96,6 @@ func dialed(t *testing.T, address string) net.Conn {
 	return conn
 }
 
-// Requests of clients that know of no proxy are decided about like any others: the server name or Host says which
-// origin they are for, and the port is the one that the client has connected to.
-func TestTransparent(t *testing.T) {
-	for _, c := range []struct {
-		name, host, path string
-		status           string
-		arrived          string
-	}{
-		{"allowed", "loop.example.com", "/a", "200", "GET /a"},
-		{"denied", "loop.example.com", "/private/a", "403", ""},
-		{"with the port", "loop.example.com:PORT", "/a", "200", "GET /a"},
-		{"upper case", "LOOP.Example.COM", "/a", "200", "GET /a"},
-		{"another port", "loop.example.com:1", "/a", "421", ""},
-		{"no Host", "", "/a", "400", ""},
-		{"a prohibited address", "metadata.example.com", "/a", "403", ""},
-		{"a name that does not resolve", "unknown.example.com", "/a", "502", ""},
-	} {
-		for _, scheme := range []string{"http", "https"} {
-			t.Run(scheme+" "+c.name, func(t *testing.T) {
-				g := proxytest.Start(t, proxytest.Options{})
-				port := portOf(g.HTTP)
-				if scheme == "https" {
-					port = portOf(g.HTTPS)
-				}
-				conn := dialed(t, redirect(t, g, port))
-				host := strings.ReplaceAll(c.host, "PORT", port)
-				if scheme == "https" {
-					sni := "loop.example.com"
-					if c.status != "421" && c.host != "" {
-						sni, _, _ = strings.Cut(c.host, ":")
-					}
-					conn = tls.Client(conn, &tls.Config{RootCAs: g.Roots, ServerName: sni})
-				}
-				request := "GET " + c.path + " HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: ExampleBot/1.0\r\nConnection: close\r\n\r\n"
-				io.WriteString(conn, request)
-				if answer := proxytest.ReadAnswer(t, conn, request); proxytest.StatusOf(answer) != c.status {
-					t.Errorf("got %s, want %s", answer, c.status)
-				}
-				var want []string
-				if c.arrived != "" {
-					want = []string{c.arrived}
-				}
-				proxytest.WantArrived(t, g, want...)
-				if x := g.Next(t); fmt.Sprint(x.Status) != c.status || x.Client != netip.MustParseAddr("127.0.0.1") || x.Tunnel != (scheme == "https") {
-					t.Errorf("record: %+v", x)
-				}
-				if n := g.Proxy.Redirections(); n.Served != 1 {
-					t.Errorf("got %+v", n)
-				}
-			})
-		}
-	}
-}
-
-// One connection in clear may carry requests to several hosts.
-func TestTransparentSeveralHosts(t *testing.T) {
-	g := proxytest.Start(t, proxytest.Options{})
-	conn := dialed(t, redirect(t, g, portOf(g.HTTP)))
-	for _, host := range []string{"loop.example.com", "127.0.0.1", "metadata.example.com", "loop.example.com"} {
-		fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: %[1]s\r\nUser-Agent: ExampleBot/1.0\r\n\r\n", host)
-	}
-	r := bufio.NewReader(conn)
-	for i, want := range []int{200, 200, 403, 200} {
-		resp, err := http.ReadResponse(r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if io.Copy(io.Discard, resp.Body); resp.StatusCode != want {
-			t.Errorf("answer %d: got %d, want %d", i+1, resp.StatusCode, want)
-		}
-	}
-	proxytest.WantArrived(t, g, "GET /loop.example.com", "GET /127.0.0.1", "GET /loop.example.com")
-}
-
 // HTTP/2 inside TLS is served like HTTP/1.
 func TestTransparentHTTP2(t *testing.T) {
 	g := proxytest.Start(t, proxytest.Options{})
@@ -224,40 +149,6 @@ func TestTransparentPassthroughHeld(t *testing.T) {
 		}
 		conn.Close()
 		g.Next(t)
-	}
-}
-
-// A tunnel to a passthrough host is decided once. A client of a denied one can read no refusal, so its connection is
-// closed with an alert, and the refusal is recorded.
-func TestTransparentPassthrough(t *testing.T) {
-	for _, c := range []struct {
-		name, robots string
-		status       int
-	}{
-		{"allowed", proxytest.ExampleRobots, 200},
-		{"denied", "User-agent: *\nDisallow: /\n", 403},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			g := proxytest.Start(t, proxytest.Options{Robots: c.robots, Proxy: proxytest.PassThrough})
-			conn := tls.Client(dialed(t, redirect(t, g, portOf(g.HTTPS))), &tls.Config{RootCAs: g.OriginRoots, ServerName: "loop.example.com"})
-			request := "GET /private/x HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n"
-			_, err := io.WriteString(conn, request)
-			if c.status == 403 {
-				if err == nil || !strings.Contains(err.Error(), "access denied") {
-					t.Errorf("the handshake: %v", err)
-				}
-				proxytest.WantArrived(t, g)
-			} else {
-				if answer := proxytest.ReadAnswer(t, conn, request); proxytest.StatusOf(answer) != "200" || strings.Contains(answer, "Robots-Gate") {
-					t.Errorf("inside: %s", answer)
-				}
-				proxytest.WantArrived(t, g, "GET /private/x")
-				conn.Close()
-			}
-			if x := g.Next(t); !x.Tunnel || x.Method != "CONNECT" || x.URL != "https://loop.example.com:"+portOf(g.HTTPS) || x.Status != c.status || x.Decision == nil {
-				t.Errorf("record: %+v", x)
-			}
-		})
 	}
 }
 
@@ -417,18 +308,6 @@ func TestTransparentOwnConnection(t *testing.T) {
 	io.WriteString(conn, to(l.Addr().String(), "/a"))
 	if answer := proxytest.ReadAnswer(t, conn, ""); proxytest.StatusOf(answer) != "403" || g.Proxy.Redirections().Served != 1 {
 		t.Errorf("another client got %s", answer)
-	}
-}
-
-// TLS on port 80 is https: only a CONNECT to this port may mean http.
-func TestTransparentTLSOnPort80(t *testing.T) {
-	g := proxytest.Start(t, proxytest.Options{Proxy: proxytest.PassThrough, Egress: func(e *proxy.Egress) { e.Ports = []int{443} }})
-	conn := tls.Client(dialed(t, redirect(t, g, "80")), &tls.Config{RootCAs: g.OriginRoots, ServerName: "loop.example.com"})
-	if err := conn.Handshake(); err == nil {
-		t.Error("the port is permitted")
-	}
-	if x := g.Next(t); x.URL != "https://loop.example.com:80" || x.Refused != proxy.ByGuard {
-		t.Errorf("record: %+v", x)
 	}
 }
 
