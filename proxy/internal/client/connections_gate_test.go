@@ -29,87 +29,68 @@ func TestPlacesAreFreed(t *testing.T) {
 	}
 	tests := []struct {
 		name   string
-		tunnel bool
+		tunnel bool // conn is a tunnel, to the origin in clear
+		unseen bool // or one to the origin in TLS that is passed through
 		talk   func(t *testing.T, g *proxytest.Gate, conn net.Conn)
 	}{
-		{"it sends nothing", false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) { proxytest.WantClosed(t, conn) }},
-		{"it begins a head", false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) {
+		{"it sends nothing", false, false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) { proxytest.WantClosed(t, conn) }},
+		{"it begins a head", false, false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) {
 			io.WriteString(conn, "GET http://example.com/ HTTP/1.1\r\nHo")
 			io.Copy(io.Discard, conn)
 		}},
-		{"it begins a TLS handshake", false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) {
+		{"it begins a TLS handshake", false, false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) {
 			conn.Write([]byte{0x16, 3, 1})
 			io.Copy(io.Discard, conn)
 		}},
-		{"it speaks SOCKS", false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) {
+		{"it speaks SOCKS", false, false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) {
 			conn.Write([]byte{5, 1, 0})
 			io.Copy(io.Discard, conn)
 		}},
-		{"it leaves", false, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
+		{"it leaves", false, false, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
 			io.WriteString(conn, "GET "+g.HTTP+"/ HTTP/1.1\r\nHost: x\r\n\r\n")
 			if _, err := proxytest.ReadHead(conn); err != nil {
 				t.Error(err)
 			}
 			conn.Close()
 		}},
-		{"its request panics", false, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
+		{"its request panics", false, false, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
 			io.WriteString(conn, "GET "+g.HTTP+"/panic HTTP/1.1\r\nHost: x\r\n\r\n")
 			io.Copy(io.Discard, conn)
 		}},
-		{"its tunnel is silent", true, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
-			openTunnel(t, conn, proxytest.Host(g.HTTPS))
-			proxytest.WantClosed(t, conn)
-		}},
-		{"it leaves its tunnel", true, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
-			openTunnel(t, conn, proxytest.Host(g.HTTPS))
-			conn.Close()
-		}},
-		{"a request in its tunnel panics", true, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
-			openTunnel(t, conn, proxytest.Host(g.HTTP))
+		{"its tunnel is silent", true, false, func(t *testing.T, _ *proxytest.Gate, conn net.Conn) { proxytest.WantClosed(t, conn) }},
+		{"it leaves its tunnel", true, false, func(_ *testing.T, _ *proxytest.Gate, conn net.Conn) { conn.Close() }},
+		{"a request in its tunnel panics", true, false, func(_ *testing.T, g *proxytest.Gate, conn net.Conn) {
 			fmt.Fprintf(conn, "GET /panic HTTP/1.1\r\nHost: %s\r\n\r\n", proxytest.Host(g.HTTP))
 			io.Copy(io.Discard, conn)
 		}},
-		{"it leaves a tunnel that is passed through", true, func(t *testing.T, g *proxytest.Gate, conn net.Conn) {
-			openTunnel(t, conn, strings.Replace(proxytest.Host(g.HTTPS), "127.0.0.1", "loop.example.com", 1))
-			conn.Close()
-		}},
+		{"it leaves a tunnel that is passed through", true, true, func(_ *testing.T, _ *proxytest.Gate, conn net.Conn) { conn.Close() }},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			g := proxytest.Start(t, proxytest.Options{Proxy: setup})
+			target, tunnels := proxytest.Host(g.HTTP), 0
+			if test.unseen {
+				target = strings.Replace(proxytest.Host(g.HTTPS), "127.0.0.1", "loop.example.com", 1)
+			}
 			conn := g.Dial()
 			defer conn.Close()
 			conn.SetDeadline(time.Now().Add(proxytest.Patience))
-			proxytest.Eventually(t, "it is counted", func() bool { return g.Proxy.Connections().Open == 1 })
+			if test.tunnel {
+				tunnels = 1
+				fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n", target)
+				if resp, err := proxytest.ReadHead(conn); err != nil || resp.StatusCode != http.StatusOK {
+					t.Fatal(resp, err)
+				}
+			}
+			proxytest.Eventually(t, "it is counted", func() bool {
+				c := g.Proxy.Connections()
+				return c.Open == 1 && c.Tunnels == tunnels
+			})
 			test.talk(t, g, conn)
 			proxytest.Eventually(t, "it is not counted any more", func() bool {
 				c := g.Proxy.Connections()
 				return c.Open == 0 && c.Tunnels == 0
 			})
-		})
-	}
-}
-
-// openTunnel opens a tunnel.
-func openTunnel(t *testing.T, conn net.Conn, target string) {
-	t.Helper()
-	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n", target)
-	if resp, err := proxytest.ReadHead(conn); err != nil || resp.StatusCode != http.StatusOK {
-		t.Fatal(resp, err)
-	}
-}
-
-// Open tunnels count as connections and as tunnels.
-func TestTunnelsAreCounted(t *testing.T) {
-	for _, passed := range []bool{false, true} {
-		g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Passthrough = func(string) bool { return passed } }})
-		conn := g.Dial()
-		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(proxytest.Patience))
-		openTunnel(t, conn, proxytest.Host(g.HTTPS))
-		proxytest.Eventually(t, fmt.Sprintf("a tunnel is open, passed through: %v", passed), func() bool {
-			c := g.Proxy.Connections()
-			return c.Open == 1 && c.Tunnels == 1
 		})
 	}
 }
