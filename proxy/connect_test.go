@@ -46,6 +46,19 @@ func (e *eager) Read(p []byte) (n int, err error) {
 	return e.Conn.Read(p)
 }
 
+// connectWith sends the head of a CONNECT, alone or together with what comes first inside it.
+func connectWith(t *testing.T, conn net.Conn, head string, together bool) net.Conn {
+	t.Helper()
+	if together {
+		return &eager{Conn: conn, head: head}
+	}
+	io.WriteString(conn, head)
+	if resp, err := proxytest.ReadHead(conn); err != nil || resp.StatusCode != 200 || len(resp.Header) > 0 {
+		t.Fatalf("CONNECT: %v %v", resp, err)
+	}
+	return conn
+}
+
 // pieces sends every byte on its own.
 type pieces struct{ net.Conn }
 
@@ -79,22 +92,11 @@ func TestConnect(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := proxytest.Start(t, proxytest.Options{})
-			conn := g.Dial()
-			defer conn.Close()
-			conn.SetDeadline(time.Now().Add(proxytest.Patience))
+			conn := dialed(t, g.Addr)
 			if c.pieces {
 				conn = pieces{conn}
 			}
-			head := fmt.Sprintf(c.head, proxytest.Host(g.HTTPS))
-			if c.together {
-				conn = &eager{Conn: conn, head: head}
-			} else {
-				io.WriteString(conn, head)
-				resp, err := proxytest.ReadHead(conn)
-				if err != nil || resp.StatusCode != 200 || len(resp.Header) > 0 {
-					t.Fatalf("CONNECT: %v %v", resp, err)
-				}
-			}
+			conn = connectWith(t, conn, fmt.Sprintf(c.head, proxytest.Host(g.HTTPS)), c.together)
 			inside := tls.Client(conn, &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1"})
 			r := bufio.NewReader(inside)
 			for _, step := range []struct {
@@ -220,18 +222,7 @@ func TestClearTextInTunnel(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		g := proxytest.Start(t, proxytest.Options{})
 		target := proxytest.Host(g.HTTP)
-		conn := g.Dial()
-		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(proxytest.Patience))
-		head := "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\nConnection: close\r\n\r\n"
-		if together {
-			conn = &eager{Conn: conn, head: head}
-		} else {
-			io.WriteString(conn, head)
-			if resp, err := proxytest.ReadHead(conn); err != nil || resp.StatusCode != 200 {
-				t.Fatalf("CONNECT: %v %v", resp, err)
-			}
-		}
+		conn := connectWith(t, dialed(t, g.Addr), "CONNECT "+target+" HTTP/1.1\r\nHost: "+target+"\r\nConnection: close\r\n\r\n", together)
 		r := bufio.NewReader(conn)
 		for _, step := range []struct {
 			request string
@@ -432,18 +423,7 @@ func TestLargeClientHello(t *testing.T) {
 	}
 	g := proxytest.Start(t, proxytest.Options{})
 	for _, together := range []bool{false, true} {
-		conn := g.Dial()
-		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(proxytest.Patience))
-		head := fmt.Sprintf("CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", proxytest.Host(g.HTTPS))
-		if together {
-			conn = &eager{Conn: conn, head: head}
-		} else {
-			io.WriteString(conn, head)
-			if _, err := proxytest.ReadHead(conn); err != nil {
-				t.Fatal(err)
-			}
-		}
+		conn := connectWith(t, dialed(t, g.Addr), fmt.Sprintf("CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", proxytest.Host(g.HTTPS)), together)
 		inside := tls.Client(conn, &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1", NextProtos: protocols})
 		fmt.Fprintf(inside, "GET /1 HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", proxytest.Host(g.HTTPS))
 		if answer, err := io.ReadAll(inside); proxytest.StatusOf(string(answer)) != "200" {

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"robotsgate/policy"
-	"robotsgate/policy/glob"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/proxytest"
@@ -112,13 +111,7 @@ func TestSocksAnswers(t *testing.T) {
 		for _, form := range []string{"at once", "byte by byte"} {
 			t.Run(c.name+", "+form, func(t *testing.T) {
 				t.Parallel()
-				var o proxytest.Options
-				for name := range strings.SplitSeq(c.gate, ", ") {
-					if name != "" {
-						socksGate(name)(t, &o)
-					}
-				}
-				g := proxytest.Start(t, o)
+				g := proxytest.Start(t, gateOptions(t, c.gate))
 				conn := dialed(t, g.Addr)
 				if form == "at once" {
 					io.WriteString(conn, c.send)
@@ -149,37 +142,6 @@ func TestSocksAnswers(t *testing.T) {
 			})
 		}
 	}
-}
-
-// socksGate returns how a gate is set up, by a name.
-func socksGate(name string) func(*testing.T, *proxytest.Options) {
-	overrides := func(all ...policy.Override) func(*testing.T, *proxytest.Options) {
-		return func(_ *testing.T, o *proxytest.Options) {
-			add(&o.Engine, func(c *policy.Config) { c.Overrides = all })
-		}
-	}
-	host := func(pattern string) []glob.Glob {
-		g, err := glob.Host(pattern)
-		if err != nil {
-			panic(err)
-		}
-		return []glob.Glob{g}
-	}
-	switch name {
-	case "deny paths":
-		return overrides(policy.Override{Hosts: host("loop.*"), Paths: []string{"/private"}, Action: policy.Deny})
-	case "deny other":
-		return overrides(policy.Override{Hosts: host("loop.*"), Crawlers: []string{"other"}, Action: policy.Deny})
-	case "allowlist":
-		return overrides(policy.Override{Hosts: host("good.example.com"), Action: policy.Allow}, policy.Override{Hosts: host("*"), Action: policy.Deny})
-	case "optional":
-		return func(_ *testing.T, o *proxytest.Options) {
-			add(&o.Engine, func(c *policy.Config) {
-				c.Crawlers.Known = []*policy.Crawler{{Name: "known", Login: proxytest.LoginFor("team", proxytest.NewsPassword), Mode: policy.Enforce, DenyStatus: 403}}
-			})
-		}
-	}
-	return redirectedGates[name]
 }
 
 // What comes through a SOCKS connection is decided about like any request. Host, the server name and the name in the
@@ -261,9 +223,7 @@ func TestSocksRequests(t *testing.T) {
 // A login stands for the whole connection.
 func TestSocksLogin(t *testing.T) {
 	for _, password := range []string{proxytest.NewsPassword, "wrong"} {
-		var o proxytest.Options
-		socksGate("optional")(t, &o)
-		g := proxytest.Start(t, o)
+		g := proxytest.Start(t, gateOptions(t, "optional"))
 		conn := dialed(t, g.Addr)
 		io.WriteString(conn, "\x05\x02\x00\x02\x01\x04team"+string(rune(len(password)))+password+socksTo("loop.example.com", portOf(g.HTTP)))
 		received(t, conn, "\x05\x02\x01\x00"+socksReply(0))
@@ -294,11 +254,11 @@ func TestSocksBeginnings(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var o proxytest.Options
+			gate := ""
 			if c.reason == proxy.Incomplete {
-				socksGate("impatient")(t, &o)
+				gate = "impatient"
 			}
-			g := proxytest.Start(t, o)
+			g := proxytest.Start(t, gateOptions(t, gate))
 			conn := dialed(t, g.Addr)
 			target := "loop.example.com"
 			if c.reason == proxy.BadName {

@@ -221,14 +221,20 @@ var redirectedGates = map[string]func(*testing.T, *proxytest.Options){
 		add(&o.Engine, func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report })
 	},
 	"deny override": func(t *testing.T, o *proxytest.Options) {
-		add(&o.Engine, func(c *policy.Config) {
-			c.Overrides = []policy.Override{{Hosts: []glob.Glob{proxytest.MustHost(t, "loop.*")}, Action: policy.Deny, Reason: "by hand"}}
-		})
+		override(t, o, "loop.*", policy.Override{Action: policy.Deny, Reason: "by hand"})
 	},
 	"allow override": func(t *testing.T, o *proxytest.Options) {
-		add(&o.Engine, func(c *policy.Config) {
-			c.Overrides = []policy.Override{{Hosts: []glob.Glob{proxytest.MustHost(t, "loop.*")}, Action: policy.Allow, Reason: "by hand"}}
-		})
+		override(t, o, "loop.*", policy.Override{Action: policy.Allow, Reason: "by hand"})
+	},
+	"deny paths": func(t *testing.T, o *proxytest.Options) {
+		override(t, o, "loop.*", policy.Override{Paths: []string{"/private"}, Action: policy.Deny})
+	},
+	"deny other": func(t *testing.T, o *proxytest.Options) {
+		override(t, o, "loop.*", policy.Override{Crawlers: []string{"other"}, Action: policy.Deny})
+	},
+	"allowlist": func(t *testing.T, o *proxytest.Options) {
+		override(t, o, "good.example.com", policy.Override{Action: policy.Allow})
+		override(t, o, "*", policy.Override{Action: policy.Deny})
 	},
 	"unknown": func(_ *testing.T, o *proxytest.Options) {
 		add(&o.Engine, knownCrawler(policy.Crawler{Sources: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}))
@@ -242,11 +248,31 @@ var redirectedGates = map[string]func(*testing.T, *proxytest.Options){
 	"logins": func(_ *testing.T, o *proxytest.Options) {
 		add(&o.Engine, knownCrawler(policy.Crawler{Login: proxytest.LoginFor("team", proxytest.NewsPassword)}))
 	},
+	"optional": func(_ *testing.T, o *proxytest.Options) {
+		add(&o.Engine, knownCrawler(policy.Crawler{Login: proxytest.LoginFor("team", proxytest.NewsPassword)}))
+		add(&o.Engine, func(c *policy.Config) { c.Crawlers.RefuseUnknown = false })
+	},
 	"pace": func(t *testing.T, o *proxytest.Options) {
 		pacer := pace.New(pace.Config{MinDelay: time.Minute, MaxDelay: time.Hour, MaxQueue: 10}, nil)
 		t.Cleanup(pacer.Close)
 		add(&o.Proxy, func(o *proxy.Options) { o.Settings.Pacer = pacer })
 	},
+}
+
+// gateOptions returns the options of a gate that is set up in these ways of redirectedGates.
+func gateOptions(t *testing.T, names string) (o proxytest.Options) {
+	for name := range strings.SplitSeq(names, ", ") {
+		if name != "" {
+			redirectedGates[name](t, &o)
+		}
+	}
+	return o
+}
+
+// override adds an override for hosts.
+func override(t *testing.T, o *proxytest.Options, hosts string, more policy.Override) {
+	more.Hosts = []glob.Glob{proxytest.MustHost(t, hosts)}
+	add(&o.Engine, func(c *policy.Config) { c.Overrides = append(c.Overrides, more) })
 }
 
 // knownCrawler makes a crawler the only one that may use the gate.
@@ -281,13 +307,7 @@ func TestTransparentKit(t *testing.T) {
 }
 
 func (c redirectedCase) run(t *testing.T) {
-	var o proxytest.Options
-	for name := range strings.SplitSeq(c.gate, ", ") {
-		if name != "" {
-			redirectedGates[name](t, &o)
-		}
-	}
-	add(&o.Egress, func(*proxy.Egress) {})
+	o := gateOptions(t, c.gate)
 	var g *proxytest.Gate
 	add(&o.Egress, func(e *proxy.Egress) {
 		e.Own = func() []netip.AddrPort { return []netip.AddrPort{netip.MustParseAddrPort(g.Addr)} }

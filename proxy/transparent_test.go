@@ -254,16 +254,7 @@ func TestTransparentECH(t *testing.T) {
 func TestTransparentWebSocket(t *testing.T) {
 	for _, scheme := range []string{"http", "https"} {
 		t.Run(scheme, func(t *testing.T) {
-			g := proxytest.Start(t, proxytest.Options{Handler: func(rw http.ResponseWriter, r *http.Request) {
-				conn, rd, err := http.NewResponseController(rw).Hijack()
-				if err != nil {
-					return
-				}
-				defer conn.Close()
-				io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-				line, _ := rd.ReadString('\n')
-				io.WriteString(conn, "echo "+line)
-			}})
+			g := proxytest.Start(t, proxytest.Options{Handler: echo})
 			origin := g.HTTP
 			if scheme == "https" {
 				origin = g.HTTPS
