@@ -214,7 +214,9 @@ func (x *exchange) finish() {
 		x.failed = "internal error"
 		x.p.Log.Error("panic while serving a request; please report it", "id", x.id, "origin", x.origin, "panic", cause, "stack", string(debug.Stack()))
 		if !x.out.Wrote {
-			x.out.ClearHeader() // of an answer that was not sent
+			if x.out.ResponseWriter != nil {
+				clear(x.out.Header()) // of an answer that was not sent
+			}
 			x.respond(internalError(x.id))
 			cause = nil
 		}

@@ -14,11 +14,8 @@ import (
 	"robotsgate/proxy/internal/sign"
 )
 
-// A SigningKey is an Ed25519 key. Several goroutines may call its methods.
-type SigningKey interface {
-	ID() string                 // the key's thumbprint (RFC 7638), in base64url
-	Sign(message []byte) []byte // 64 bytes
-}
+// A SigningKey is an Ed25519 key.
+type SigningKey = sign.Key
 
 // Signing says how the requests of one crawler are signed (RFC 9421), as
 // draft-ietf-webbotauth-httpsig-protocol-01 requires. Crawler, Key and Agent are required.

@@ -67,7 +67,7 @@ func (p *Proxy) ServeTransparent(l net.Listener) error {
 		}
 		// As net/http does: the process is out of file descriptors, say.
 		delay = min(max(5*time.Millisecond, 2*delay), time.Second)
-		p.redirected.Sleep(delay)
+		time.Sleep(delay)
 	}
 }
 

@@ -239,8 +239,6 @@ func TestUsageForms(t *testing.T) {
 			rw.Header().Set("Content-Signal", `ai-train=no, x="<script>\`+"\x9b"+`"`)
 			io.WriteString(rw, originMark)
 		},
-		Proxy: func(o *proxy.Options) {
-		},
 	}))
 	for accept, want := range map[string][]string{
 		"text/html": {"<h1>403 Reserved by the publisher</h1>",

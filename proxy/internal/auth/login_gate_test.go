@@ -54,15 +54,8 @@ func TestLogin(t *testing.T) {
 // askOn sends one request in clear over a connection that stays open.
 func askOn(t *testing.T, conn net.Conn, r *bufio.Reader, uri string, headers ...string) (*http.Response, string) {
 	t.Helper()
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nUser-Agent: ExampleBot/1.0\r\n%s\r\n", uri, lines(headers))
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nUser-Agent: ExampleBot/1.0\r\n%s\r\n", uri, strings.Join(append(headers, ""), "\r\n"))
 	return proxytest.AnswerTo(t, r, http.MethodGet)
-}
-
-func lines(headers []string) string {
-	if len(headers) == 0 {
-		return ""
-	}
-	return strings.Join(headers, "\r\n") + "\r\n"
 }
 
 const authenticate = `Basic realm="robotsgate", charset="UTF-8"`

@@ -26,16 +26,11 @@ type Hello struct {
 	ServerName string // as the client has sent it; empty: it has sent none
 	Read       []byte // all that has been read of the connection, at least the ClientHello
 
-	release func()
+	memory memory.Reservation
 }
 
 // Release returns the memory that the Hello takes. It may be called again.
-func (h *Hello) Release() {
-	if h.release != nil {
-		h.release()
-		h.release = nil
-	}
-}
+func (h *Hello) Release() { h.memory.Release() }
 
 // ReadHello reads a connection up to the end of its ClientHello, and answers nothing. The caller sets a deadline.
 //
@@ -43,8 +38,8 @@ func (h *Hello) Release() {
 // one that crypto/tls finds again in these bytes in the handshake. Of a ClientHello with encrypted parts (RFC 9849) it
 // is the name in the outer one.
 func ReadHello(c net.Conn, m *memory.Client) (*Hello, error) {
-	h := &Hello{}
-	tap := &helloTap{Conn: c, hello: h, memory: m}
+	h := &Hello{memory: memory.Reservation{Client: m}}
+	tap := &helloTap{Conn: c, hello: h}
 	found := false
 	_ = tls.Server(tap, &tls.Config{GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
 		found, h.ServerName = true, info.ServerName
@@ -65,9 +60,9 @@ var errInterrupted = errors.New("the ClientHello has been read")
 // A helloTap keeps what is read, and drops what is written.
 type helloTap struct {
 	net.Conn
-	hello  *Hello
-	memory *memory.Client
-	err    error // of the connection, or ErrLongHello
+	hello *Hello
+	paid  bool  // memory has been taken for what is not free
+	err   error // of the connection, or ErrLongHello
 }
 
 func (t *helloTap) Read(p []byte) (n int, err error) {
@@ -76,13 +71,12 @@ func (t *helloTap) Read(p []byte) (n int, err error) {
 	case have >= maxHello:
 		t.err = ErrLongHello
 		return 0, t.err
-	case have >= freeHello && t.hello.release == nil:
-		const cost = maxHello - freeHello
-		if !t.memory.Take(cost, memory.ForProgress) {
+	case have >= freeHello && !t.paid:
+		if !t.hello.memory.Take(maxHello-freeHello, memory.ForProgress) {
 			t.err = memory.ErrLimit
 			return 0, t.err
 		}
-		t.hello.release = func() { t.memory.Release(cost) }
+		t.paid = true
 	}
 	n, err = t.Conn.Read(p[:min(len(p), maxHello-have)])
 	t.hello.Read = append(t.hello.Read, p[:n]...)

@@ -28,7 +28,6 @@ const (
 type Redirected struct {
 	mu        sync.Mutex
 	listeners []net.Listener
-	end       chan struct{} // closed by Close; nil: there is no listener
 	closed    bool
 	connCounter
 }
@@ -40,9 +39,6 @@ func (d *Redirected) Begin(l net.Listener) bool {
 	if d.closed {
 		return false
 	}
-	if d.end == nil {
-		d.end = make(chan struct{})
-	}
 	d.listeners = append(d.listeners, l)
 	return true
 }
@@ -51,9 +47,6 @@ func (d *Redirected) Begin(l net.Listener) bool {
 func (d *Redirected) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.end != nil && !d.closed {
-		close(d.end)
-	}
 	d.closed = true
 	for _, l := range d.listeners {
 		l.Close()
@@ -65,14 +58,6 @@ func (d *Redirected) Ended() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.closed
-}
-
-// Sleep waits, but not beyond Close.
-func (d *Redirected) Sleep(delay time.Duration) {
-	select {
-	case <-time.After(delay):
-	case <-d.end:
-	}
 }
 
 // Counts returns how many connections were served and refused.

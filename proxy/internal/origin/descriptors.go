@@ -118,12 +118,7 @@ type ends struct{ local, remote netip.AddrPort }
 
 func endsOf(local, remote net.Addr) ends {
 	address := func(a net.Addr) netip.AddrPort {
-		var p netip.AddrPort
-		if tcp, ok := a.(*net.TCPAddr); ok {
-			p = tcp.AddrPort()
-		} else {
-			p, _ = netip.ParseAddrPort(a.String())
-		}
+		p, _ := netip.ParseAddrPort(a.String())
 		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
 	}
 	return ends{address(local), address(remote)}

@@ -45,7 +45,7 @@ func (u *Transport) dialSocks(ctx context.Context, address string) (net.Conn, er
 }
 
 func (u *Transport) dialConnect(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := u.dial(ctx, "tcp", u.parentAddress())
+	conn, err := u.dial(ctx, "tcp", net.JoinHostPort(u.parent.Hostname(), portOf(u.parent)))
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +95,6 @@ func (h *headReader) Read(p []byte) (int, error) {
 	}
 	h.left--
 	return h.Conn.Read(p[:min(len(p), 1)])
-}
-
-func (u *Transport) parentAddress() string {
-	return net.JoinHostPort(u.parent.Hostname(), portOf(u.parent))
 }
 
 // checkConnect returns an error if the parent's answer to CONNECT opens no tunnel.

@@ -75,13 +75,6 @@ func (w *Recorder) Discard(resp *http.Response) {
 	w.Wrote, w.Answered, w.Status, w.Bytes = true, time.Now(), resp.StatusCode, resp.ContentLength
 }
 
-// ClearHeader removes what was set for an answer that has not been sent.
-func (w *Recorder) ClearHeader() {
-	if w.ResponseWriter != nil {
-		clear(w.Header())
-	}
-}
-
 func (w *Recorder) breakOff() {
 	_ = w.control.SetWriteDeadline(time.Now())
 	_ = w.control.SetReadDeadline(time.Now()) // of the rest of a body, which net/http may be discarding
