@@ -15,13 +15,7 @@ import (
 // TestDeniedHostIsNotResolved: a client must not be able to send data in the names of hosts that an
 // override denies. In report mode the request is sent, so its name is resolved.
 func TestDeniedHostIsNotResolved(t *testing.T) {
-	hosts := func(pattern string) []glob.Glob {
-		parsed, err := glob.Host(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []glob.Glob{parsed}
-	}
+	hosts := func(pattern string) []glob.Glob { return []glob.Glob{proxytest.MustHost(t, pattern)} }
 	allowlist := func(mode policy.Mode) func(*policy.Config) {
 		return func(c *policy.Config) {
 			c.Crawlers.Default.Mode = mode
@@ -83,21 +77,21 @@ func TestDeniedHostIsNotResolved(t *testing.T) {
 		{"a passthrough tunnel to a host of which some is listed", "listed", tunnel, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for _, parent := range []bool{false, true} {
+			for _, parent := range []string{"", "http", "https", "socks5"} { // the gate looks up names to guard them, also with a parent
 				for _, mode := range []policy.Mode{policy.Enforce, policy.Report} {
 					o := proxytest.Options{Engine: allowlist(mode)}
 					if c.unseen {
 						o.Proxy = proxytest.PassThrough
 					}
-					if parent {
-						o.Parent = proxytest.StartParent(t, "http")
+					if parent != "" {
+						o.Parent = proxytest.StartParent(t, parent)
 					}
 					n++
 					name := fmt.Sprintf("secret-%d.%s.example.com", n, c.below)
 					resp := c.send(proxytest.Start(t, o), name)
 					_, resolved := proxytest.Lookups.Load(name + ".")
 					if reported := mode == policy.Report; resolved != reported {
-						t.Errorf("parent %v, mode %s: resolved %v", parent, mode, resolved)
+						t.Errorf("parent %q, mode %s: resolved %v", parent, mode, resolved)
 					} else if !reported {
 						proxytest.WantStatus(t, resp, 403)
 						proxytest.WantHeader(t, resp, "Robots-Gate-Decision", `deny;reason=override;token="ExampleBot";note="not in the list"`)

@@ -326,10 +326,7 @@ func TestRobotsTxtIsTheOneEnforced(t *testing.T) {
 }
 
 func TestOverride(t *testing.T) {
-	hosts, err := glob.Host("127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	hosts := proxytest.MustHost(t, "127.0.0.1")
 	g := proxytest.Start(t, proxytest.Options{Engine: func(c *policy.Config) {
 		c.Overrides = []policy.Override{
 			{Hosts: []glob.Glob{hosts}, Paths: []string{"/private/a"}, Action: policy.Allow, Reason: "contract 2026-17"},

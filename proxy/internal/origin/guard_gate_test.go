@@ -160,34 +160,24 @@ func TestOwnAddress(t *testing.T) {
 	}
 }
 
-// One address has one name, whichever way it is spelt.
-func TestMappedAddress(t *testing.T) {
-	g := proxytest.Start(t, proxytest.Options{Egress: func(e *proxy.Egress) {
-		deny, err := glob.Host("127.0.0.1")
-		if err != nil {
-			t.Fatal(err)
+// One address has one name, whichever way it is spelt, and the address that means "this machine" leads to the gate itself.
+func TestSpellingsOfAddresses(t *testing.T) {
+	for _, c := range []struct {
+		egress func(*proxy.Egress)
+		names  []string
+	}{
+		{func(e *proxy.Egress) { e.DenyHosts = []glob.Glob{proxytest.MustHost(t, "127.0.0.1")} },
+			[]string{"127.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"}},
+		{func(e *proxy.Egress) {
+			e.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+		}, []string{"0.0.0.0", "[::]", "[::ffff:0.0.0.0]"}},
+	} {
+		g := proxytest.Start(t, proxytest.Options{Egress: c.egress})
+		_, port, _ := net.SplitHostPort(proxytest.Host(g.HTTP))
+		for _, name := range c.names {
+			resp, _ := g.Get("http://" + name + ":" + port + "/")
+			wantProhibited(t, resp)
 		}
-		e.DenyHosts = []glob.Glob{deny}
-	}})
-	_, port, _ := net.SplitHostPort(proxytest.Host(g.HTTP))
-	for _, name := range []string{"127.0.0.1", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"} {
-		resp, _ := g.Get("http://" + name + ":" + port + "/")
-		proxytest.WantStatus(t, resp, 403)
-		proxytest.WantHeader(t, resp, "Proxy-Status", "robotsgate;error=destination_ip_prohibited")
+		proxytest.WantArrived(t, g)
 	}
-	proxytest.WantArrived(t, g)
-}
-
-// The address that means "this machine" leads to the gate itself.
-func TestUnspecifiedAddress(t *testing.T) {
-	g := proxytest.Start(t, proxytest.Options{Egress: func(e *proxy.Egress) {
-		e.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-	}})
-	_, port, _ := net.SplitHostPort(proxytest.Host(g.HTTP))
-	for _, name := range []string{"0.0.0.0", "[::]", "[::ffff:0.0.0.0]"} {
-		resp, _ := g.Get("http://" + name + ":" + port + "/")
-		proxytest.WantStatus(t, resp, 403)
-		proxytest.WantHeader(t, resp, "Proxy-Status", "robotsgate;error=destination_ip_prohibited")
-	}
-	proxytest.WantArrived(t, g)
 }
