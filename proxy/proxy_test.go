@@ -458,11 +458,14 @@ func TestWebSocket(t *testing.T) {
 // Many clients read only when they have sent everything.
 func TestRefusedUploadIsReadable(t *testing.T) {
 	g := proxytest.Start(t, proxytest.Options{})
-	g.Origins(t, func(t *testing.T, origin string) {
-		resp, body := g.Do(http.MethodPost, origin+"/private/", strings.NewReader(strings.Repeat("x", 3<<20)))
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		resp, body := proxytest.Send(t, v.Client, http.MethodPost, v.Origin+"/private/", strings.NewReader(strings.Repeat("x", 3<<20)))
 		proxytest.WantStatus(t, resp, 403)
 		if !strings.Contains(body, "Disallow: /private/") {
 			t.Errorf("got %q", body)
+		}
+		if resp, body = v.Get(t, "/next"); resp.StatusCode != 200 || body != "hello from /next" {
+			t.Errorf("the next request: %d, %q", resp.StatusCode, body)
 		}
 	})
 	conn := g.Dial() // it writes all, then reads
@@ -474,5 +477,5 @@ func TestRefusedUploadIsReadable(t *testing.T) {
 	if answer, err := io.ReadAll(conn); proxytest.StatusOf(string(answer)) != "403" || err != nil {
 		t.Errorf("got %q, %v", answer, err)
 	}
-	proxytest.WantArrived(t, g)
+	proxytest.WantArrived(t, g, "GET /next", "GET /next", "GET /next")
 }

@@ -109,20 +109,6 @@ func TestForms(t *testing.T) {
 	proxytest.WantArrived(t, g)
 }
 
-// A POST that is denied is answered without its body being waited for.
-func TestDeniedUpload(t *testing.T) {
-	g := proxytest.Start(t, proxytest.Options{})
-	g.Ways(t, func(t *testing.T, v proxytest.Way) {
-		resp, _ := proxytest.Send(t, v.Client, http.MethodPost, v.Origin+"/private/", strings.NewReader(strings.Repeat("x", 100_000)))
-		proxytest.WantStatus(t, resp, 403)
-		resp, body := v.Get(t, "/next")
-		if resp.StatusCode != 200 || body != "hello from /next" {
-			t.Errorf("the next request: %d, %q", resp.StatusCode, body)
-		}
-	})
-	proxytest.WantArrived(t, g, "GET /next", "GET /next", "GET /next")
-}
-
 func TestDenyStatus(t *testing.T) {
 	g := proxytest.Start(t, proxytest.Options{
 		Engine: func(c *policy.Config) { c.Crawlers.Default.DenyStatus, c.Robots.UnreachableStatus = 451, 503 },

@@ -50,24 +50,6 @@ func TestUploadStalls(t *testing.T) {
 	})
 }
 
-// The same if the body is not read: net/http reads it to its end before it answers.
-func TestUnreadBodyStalls(t *testing.T) {
-	t.Parallel() // it waits most of the time
-	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) {
-		o.Limits.IdleTimeout, o.Limits.HeaderTimeout = proxytest.Short, proxytest.Short
-	}})
-	for target, want := range map[string]string{
-		g.HTTP + "/private/": "403",
-		g.HTTP + "/%":        "400",
-		"/":                  "405", // the gate's own page
-	} {
-		answer := g.Raw("POST " + target + " HTTP/1.1\r\nHost: x\r\nUser-Agent: ExampleBot\r\nContent-Length: 100\r\n\r\nthe beginning")
-		if got := proxytest.StatusOf(answer); got != want {
-			t.Errorf("%s: got %s, want %s", target, got, want)
-		}
-	}
-}
-
 // It is one Read or Write that must not take too long, not the time between them,
 // and nothing is left behind on a connection that is net/http's again.
 func TestPatience(t *testing.T) {

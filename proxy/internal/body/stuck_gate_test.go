@@ -69,12 +69,13 @@ func TestBodyThatStops(t *testing.T) {
 	for _, c := range []struct{ method, target, want string }{
 		{"POST", g.HTTP + "/private/", "403"},
 		{"POST", "http://user@" + proxytest.Host(g.HTTP) + "/", "400"},
+		{"POST", g.HTTP + "/%", "400"},
 		{"TRACE", g.HTTP + "/", "405"},
 		{"POST", g.HTTP + "/" + strings.Repeat("x", 16<<10), "414"},
 		{"POST", "/", "405"}, // the gate's own page
 	} {
-		for _, fields := range []string{"Content-Length: 100\r\n", "Transfer-Encoding: chunked\r\n", "Expect: 100-continue\r\nContent-Length: 100\r\n"} {
-			wantSoon(t, g.Dial(), c.method+" "+c.target+" HTTP/1.1\r\nHost: x\r\nUser-Agent: ExampleBot\r\n"+fields+"\r\n", c.want)
+		for _, rest := range []string{"Content-Length: 100\r\n\r\n", "Content-Length: 100\r\n\r\nthe beginning", "Transfer-Encoding: chunked\r\n\r\n", "Expect: 100-continue\r\nContent-Length: 100\r\n\r\n"} {
+			wantSoon(t, g.Dial(), c.method+" "+c.target+" HTTP/1.1\r\nHost: x\r\nUser-Agent: ExampleBot\r\n"+rest, c.want)
 		}
 	}
 	conn := tls.Client(g.Tunnel(proxytest.Host(g.HTTPS)), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1"})

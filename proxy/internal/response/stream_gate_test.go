@@ -173,12 +173,8 @@ func TestResponseNotRead(t *testing.T) {
 	ended := make(chan struct{}, 10)
 	// For the origin too, on a busy machine.
 	g := proxytest.Start(t, proxytest.Options{Proxy: proxytest.IdleAfter(time.Second), Handler: func(rw http.ResponseWriter, r *http.Request) {
-		defer func() { ended <- struct{}{} }()
-		for buf := make([]byte, 64<<10); ; {
-			if _, err := rw.Write(buf); err != nil {
-				return
-			}
-		}
+		endless(rw, r)
+		ended <- struct{}{}
 	}})
 	g.Ways(t, func(t *testing.T, v proxytest.Way) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, v.Origin+"/endless", nil)
