@@ -13,7 +13,7 @@ type Conn struct {
 	net.Conn
 	read, write deadline
 	coalescer   coalescer
-	source      *Socket // Read does not wait, and returns what source has; nil: Read waits
+	nothing     bool // see ReadNothing
 }
 
 // New returns a Conn over conn, which nothing else may use then.
@@ -21,9 +21,9 @@ func New(conn net.Conn) *Conn {
 	return &Conn{Conn: conn, read: deadline{set: conn.SetReadDeadline}, write: deadline{set: conn.SetWriteDeadline}}
 }
 
-// SetNonBlocking makes Read return what s has, or [ErrWouldBlock] if that is nothing, until it
-// is called with nil.
-func (c *Conn) SetNonBlocking(s *Socket) { c.source = s }
+// ReadNothing makes Read return [ErrWouldBlock] until it is called with false: a [crypto/tls.Conn] above then returns only
+// what it has received already.
+func (c *Conn) ReadNothing(on bool) { c.nothing = on }
 
 // ErrWouldBlock is the error of a Read that does not wait. It is temporary, so that crypto/tls can go on after it.
 var ErrWouldBlock net.Error = wouldBlock{}
@@ -35,10 +35,7 @@ func (wouldBlock) Timeout() bool   { return true }
 func (wouldBlock) Temporary() bool { return true }
 
 func (c *Conn) Read(p []byte) (int, error) {
-	if c.source != nil {
-		if n := c.source.ReadNow(p); n > 0 {
-			return n, nil
-		}
+	if c.nothing {
 		return 0, ErrWouldBlock
 	}
 	for {

@@ -21,9 +21,6 @@ type Socket struct {
 	one     [1]byte
 }
 
-// EmptySocket is a Socket from which nothing can ever be read.
-var EmptySocket Socket
-
 // Init makes s the Socket of a connection. It must not be copied after that.
 func (s *Socket) Init(conn net.Conn) {
 	s.raw = rawConn(conn)

@@ -172,9 +172,9 @@ func (c *http1Conn) hasUnread() bool {
 	if !ok {
 		return true // it cannot be told
 	}
-	under.SetNonBlocking(&netconn.EmptySocket)
+	under.ReadNothing(true)
 	_, err := c.conn.Read(make([]byte, 1))
-	under.SetNonBlocking(nil)
+	under.ReadNothing(false)
 	return err != netconn.ErrWouldBlock
 }
 
