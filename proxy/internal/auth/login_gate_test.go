@@ -420,38 +420,24 @@ func TestWrongLoginIsComparedOnce(t *testing.T) {
 func TestLoginStaysHere(t *testing.T) {
 	var said gatetest.Output
 	var got gatetest.Output
-	raw, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	go func() {
-		for {
-			conn, err := raw.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				r := bufio.NewReader(io.TeeReader(conn, &got))
-				req, err := http.ReadRequest(r)
-				if err != nil {
-					return
-				}
-				if req.URL.Path == "/robots.txt" {
-					io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 34\r\nConnection: close\r\n\r\nUser-agent: *\nDisallow: /private/\r\n")
-					return
-				}
-				if req.Header.Get("Upgrade") != "" {
-					io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
-					io.Copy(io.Discard, r)
-					return
-				}
-				io.Copy(io.Discard, req.Body)
-				io.WriteString(conn, "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"evil\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
-			}()
+	raw := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) {
+		r := bufio.NewReader(io.TeeReader(conn, &got))
+		req, err := http.ReadRequest(r)
+		if err != nil {
+			return
 		}
-	}()
+		if req.URL.Path == "/robots.txt" {
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 34\r\nConnection: close\r\n\r\nUser-agent: *\nDisallow: /private/\r\n")
+			return
+		}
+		if req.Header.Get("Upgrade") != "" {
+			io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+			io.Copy(io.Discard, r)
+			return
+		}
+		io.Copy(io.Discard, req.Body)
+		io.WriteString(conn, "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"evil\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+	})
 	var passthrough atomic.Bool
 	engine := func(c *policy.Config) {
 		proxytest.Team(true)(c)
@@ -462,7 +448,7 @@ func TestLoginStaysHere(t *testing.T) {
 		o.Log = slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		o.Settings.Passthrough = func(string) bool { return passthrough.Load() }
 	}})
-	origin := raw.Addr().String()
+	origin := raw.Host
 	auth := "Proxy-Authorization: " + proxytest.Basic("team", proxytest.NewsPassword) + "\r\n"
 	var answers strings.Builder
 	for _, request := range []string{

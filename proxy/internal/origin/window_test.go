@@ -5,10 +5,12 @@ import (
 	"crypto/x509"
 	"encoding/binary"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"testing"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/proxy/internal/memory"
 )
 
@@ -36,21 +38,13 @@ func TestWindows(t *testing.T) {
 		{"without memory", 0, full, 16 << 10},
 		{"with egress.max_conns_per_host", 2, nil, 64 << 10},
 	} {
-		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{*leaf}, NextProtos: []string{"h2"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
 		windows := make(chan uint32, 10) // Transport may try again
-		go func() {
-			for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-				windows <- initialWindow(conn)
-				conn.Close()
-			}
-		}()
+		o := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) {
+			windows <- initialWindow(tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*leaf}, NextProtos: []string{"h2"}}))
+		})
 		u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, MaxConnsPerHost: test.maxConns, DialTimeout: patience}, &Descriptors{})
 		ctx := memory.NewContext(t.Context(), &memory.Reservation{Client: test.client})
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+l.Addr().String()+"/", http.NoBody)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+o.Host+"/", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
