@@ -42,7 +42,7 @@ var imports = map[string][]string{
 	"proxy/internal/header":   {},
 	"proxy/internal/response": {"proxy/internal/body", "proxy/internal/client", "proxy/internal/header", "proxy/internal/memory", "proxy/internal/netconn"},
 	"proxy/internal/sfv":      {},
-	"proxy/internal/sign":     {},
+	"proxy/internal/sign":     {"policy/snapshot", "proxy/internal/header"},
 	"proxy/internal/memory":   {},
 	"proxy/internal/netconn":  {},
 	"proxy/internal/origin":   {"internal/field", "internal/loglimit", "policy/canonical", "policy/snapshot", "policy/glob", "proxy/internal/body", "proxy/internal/memory", "proxy/internal/netconn"},

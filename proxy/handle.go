@@ -21,6 +21,7 @@ import (
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 	"robotsgate/proxy/internal/response"
+	"robotsgate/proxy/internal/sign"
 )
 
 // An exchange is one request on its way, or a tunnel that is passed through. Only this file changes it:
@@ -271,16 +272,16 @@ func (x *exchange) context(ctx context.Context, hasBody bool) context.Context {
 }
 
 // roundTrip sends a request and waits for the head of its response.
-func (x *exchange) roundTrip(r *http.Request) (*http.Response, signature, error) {
+func (x *exchange) roundTrip(r *http.Request) (*http.Response, sign.Signature, error) {
 	defer x.informational.End()
 	if u := x.out.Upload; u != nil && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue") {
 		u.Proceed = x.informational.SendContinue
 	}
 	if wrapped := x.settings.wrapped[x.crawler]; wrapped != nil {
-		return roundTripSigned(wrapped, r)
+		return sign.RoundTrip(wrapped, r)
 	}
 	resp, err := x.settings.Upstream.RoundTrip(r)
-	return resp, signature{}, err
+	return resp, sign.Signature{}, err
 }
 
 // reportAnswer says how the origin has answered, so that others may be sent.

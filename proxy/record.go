@@ -9,6 +9,7 @@ import (
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy/internal/response"
+	"robotsgate/proxy/internal/sign"
 )
 
 // A Record is the result of one request. The audit log, the metrics and the status page
@@ -83,7 +84,7 @@ type results struct {
 	decided   time.Duration
 	sent      time.Duration
 	upstream  time.Duration
-	signed    signature
+	signed    sign.Signature
 	userAgent string           // that the gate has set
 	said      *answer          // of the gate itself; nil: there was none
 	body      *response.Stream // of the response that is passed on; nil: there is none
@@ -96,7 +97,7 @@ func record(in *inbound, x *results, out *response.Recorder) *Record {
 		ID: in.id, Start: in.start, Client: in.client, Method: in.method, URL: in.url, Origin: in.origin, Tunnel: in.tunnel, Socks: in.conn.socks, Config: in.settings.Config,
 		Decision: x.Decision, Paced: x.Paced,
 		Tags: x.Tags, Remembered: x.Remembered, Stated: x.Stated, Statement: x.Statement, Head: x.Head,
-		UserAgent: x.userAgent, Signed: x.signed.key, Signing: x.signed.took, Error: x.failed,
+		UserAgent: x.userAgent, Signed: x.signed.Key, Signing: x.signed.Took, Error: x.failed,
 		Status: out.Status, Bytes: out.Bytes,
 		Decided: x.decided, Sent: x.sent, Upstream: x.upstream, Duration: time.Since(in.start),
 	}

@@ -2,13 +2,13 @@
 // in the form of draft-ietf-webbotauth-httpsig-protocol-01, or of the drafts before it, in which
 // Signature-Agent is a string.
 //
-// It does no I/O and takes no time from the clock. Start with [New] and [Signer.Sign]. [Asks] reads
-// Accept-Signature, and [Memory] keeps the origins that have sent it.
+// [Signing.Transport] sends requests with signatures, which [Signer.Sign] makes without I/O and without a clock. [Asks]
+// reads Accept-Signature, and [Memory] keeps the origins that have sent it.
 package sign
 
 // Where to change what.
 //
-//	the form of a signature  this package, with vectors in testdata; when a request is signed: proxy/sign.go
+//	the form of a signature  sign.go, with vectors in testdata; when a request is signed: transport.go
 
 import (
 	"encoding/base64"

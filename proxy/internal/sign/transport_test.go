@@ -1,4 +1,4 @@
-package proxy
+package sign
 
 import (
 	"net/http"
@@ -17,7 +17,7 @@ func (anyKey) Sign([]byte) []byte { return make([]byte, 64) }
 
 // Each pair of a crawler and an origin that asks for signatures is remembered once, and no other one.
 func TestAskedOriginsAreRememberedOnce(t *testing.T) {
-	var asked AskedOrigins
+	var origins Memory
 	origin := stubTransport(func(r *http.Request) (*http.Response, error) {
 		if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
 			trace.GotConn(httptrace.GotConnInfo{})
@@ -47,11 +47,11 @@ func TestAskedOriginsAreRememberedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := Signing{Crawler: step.crawler, Key: anyKey{}, Agent: "https://bots.example.com", Asked: &asked}
+		s := Signing{Crawler: step.crawler, Key: anyKey{}, Agent: "https://bots.example.com", Asked: &origins}
 		if _, err := s.Transport(origin).RoundTrip(r); err != nil {
 			t.Fatal(err)
 		}
-		if n := asked.memory.Len(); n != step.want {
+		if n := origins.Len(); n != step.want {
 			t.Errorf("after %s by %s: %d pairs, want %d", step.url, step.crawler, n, step.want)
 		}
 	}
