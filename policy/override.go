@@ -133,9 +133,6 @@ func (e *Engine) DeniesHost(t canonical.Target, k *Crawler) (d Decision, ok bool
 			// What a replay finds: an override before it may deny part of the host, with another reason.
 			t.Path = "/"
 			d, ok = Overridden(e.config.Overrides, e.config.Robots.Readings, Request{Target: t, Crawler: k, whole: true}, now)
-			if len(d.Tokens) > 0 {
-				d.Token = d.Tokens[0]
-			}
 			return d, ok && !d.Allow && d.Enforced
 		}
 	}
