@@ -30,7 +30,7 @@ func TestTooComplexDenies(t *testing.T) {
 			t.Errorf("%.20s: allow %v, %s; want %s", path, d.Allow, d.Reason, want)
 		}
 		whole := d
-		if whole.judge(Request{Target: target, whole: true}, Strict); whole.Allow != (want != TooComplex) {
+		if _ = whole.judge(Request{Target: target, whole: true}, Strict, unlimited); whole.Allow != (want != TooComplex) {
 			t.Errorf("%.20s: a decision about the whole host opens it", path)
 		}
 		c := Config{Robots: robots}

@@ -51,11 +51,19 @@ type Decision struct {
 // Denied reports whether the request must be refused.
 func (d *Decision) Denied() bool { return !d.Allow && d.Enforced }
 
-// judge decides by the evidence in d.Robots, with as much effort as it takes.
-func (d *Decision) judge(r Request, readings Readings) {
-	if !d.judgeWithin(robotstxt.Quick(), r, readings) {
-		d.judgeWithin(robotstxt.Thorough(), r, readings)
+// judge decides by the evidence in d.Robots. It calls slowly before a thorough effort, and end after that. An error of
+// slowly is returned.
+func (d *Decision) judge(r Request, readings Readings, slowly func() (end func(), err error)) error {
+	if d.judgeWithin(robotstxt.Quick(), r, readings) {
+		return nil
 	}
+	end, err := slowly()
+	if err != nil {
+		return err
+	}
+	defer end()
+	d.judgeWithin(robotstxt.Thorough(), r, readings)
+	return nil
 }
 
 // judgeWithin decides by the evidence in d.Robots. All readings of the path share the
@@ -95,7 +103,7 @@ func (r *Robots) Judge(status int, body []byte, t canonical.Target, tokens []str
 		d.Token = tokens[0]
 	}
 	request := Request{Target: t}
-	d.judge(request, r.Readings)
+	_ = d.judge(request, r.Readings, unlimited)
 	_ = Usage{}.judge(&d, request, r.Readings, unlimited)
 	return d
 }

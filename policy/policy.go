@@ -187,18 +187,16 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		return Decision{}, err
 	}
 	d.Robots, d.RobotsURL = &res, q.Scope.URL()
-	if !d.judgeWithin(robotstxt.Quick(), r, readings) {
-		if err := e.judgeSlowly(ctx, &d, r); err != nil {
-			return Decision{}, err
-		}
+	slowly := func() (func(), error) { return e.slow.release, e.slow.acquire(ctx) }
+	if err := d.judge(r, readings, slowly); err != nil {
+		return Decision{}, err
 	}
 	if e.config.Usage.TDMRep {
 		if d.TDMRep, err = e.tdmrepFor(ctx, r, &d); err != nil {
 			return Decision{}, err
 		}
 	}
-	err = e.config.Usage.judge(&d, r, readings, func() (func(), error) { return e.slow.release, e.slow.acquire(ctx) })
-	if err != nil {
+	if err := e.config.Usage.judge(&d, r, readings, slowly); err != nil {
 		return Decision{}, err
 	}
 	return d, nil
@@ -223,16 +221,6 @@ func (e *Engine) query(of snapshot.Scope, k *Crawler, tokens []string) snapshot.
 	}
 	agent = cmp.Or(k.UserAgent, agent)
 	return snapshot.Query{Scope: of, Slot: snapshot.Slot(k.entry(), tokens), UserAgent: agent, Transport: e.wrapped[k]}
-}
-
-// judgeSlowly decides by the evidence in d.Robots with as much effort as it takes.
-func (e *Engine) judgeSlowly(ctx context.Context, d *Decision, r Request) error {
-	if err := e.slow.acquire(ctx); err != nil {
-		return err
-	}
-	defer e.slow.release()
-	d.judgeWithin(robotstxt.Thorough(), r, e.config.Robots.Readings)
-	return nil
 }
 
 // DecideHost decides about all of an origin at once, for tunnels with requests

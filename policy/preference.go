@@ -62,8 +62,7 @@ func (u Usage) Judge(d *Decision, t canonical.Target, k *Crawler, readings Readi
 }
 
 // judge adds to d what robots.txt and tdmrep.json state for the request, and denies the request if u.Refuses() is
-// set and a purpose of its crawler is reserved. It calls slowly before a thorough effort, and end after that.
-// An error of slowly is returned.
+// set and a purpose of its crawler is reserved. For slowly, see [Decision.judge].
 func (u Usage) judge(d *Decision, r Request, readings Readings, slowly func() (end func(), err error)) error {
 	if in := d.UsageInput(r.Target.Path); !in.MayState() {
 		return nil

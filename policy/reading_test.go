@@ -143,7 +143,7 @@ func TestReadingsTakeEffort(t *testing.T) {
 		if enough := d.judgeWithin(robotstxt.Quick(), Request{Target: canonical.Target{Path: test.path}}, Strict); enough != test.want {
 			t.Errorf("%s: a quick effort is enough: %v, want %v", test.name, enough, test.want)
 		}
-		d.judge(Request{Target: canonical.Target{Path: test.path}}, Strict)
+		_ = d.judge(Request{Target: canonical.Target{Path: test.path}}, Strict, unlimited)
 		if !d.Allow {
 			t.Errorf("%s: denied, %s", test.name, d.Reason)
 		}

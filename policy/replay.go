@@ -51,7 +51,7 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 		}
 	}
 	d.Robots, d.RobotsURL = &st, snapshot.Scope{Origin: p.Target.Origin()}.URL()
-	d.judge(r, c.Robots.Readings)
+	_ = d.judge(r, c.Robots.Readings, unlimited)
 	if c.Usage.TDMRep && c.wantsTDMRep(r, &d) {
 		d.TDMRep = p.TDMRep
 	}
