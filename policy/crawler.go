@@ -131,17 +131,13 @@ func (c Crawlers) Named(name string) *Crawler {
 	return nil
 }
 
-// Wrapped returns what sends for each crawler with a Wrap, in place of t; nil if no crawler has one.
+// Wrapped returns what sends for each crawler with a Wrap, in place of t.
 func (c Crawlers) Wrapped(t http.RoundTripper) map[*Crawler]http.RoundTripper {
-	var all map[*Crawler]http.RoundTripper
+	all := map[*Crawler]http.RoundTripper{}
 	for _, k := range append(slices.Clone(c.Known), c.Default) {
-		if k == nil || k.Wrap == nil {
-			continue
+		if k != nil && k.Wrap != nil {
+			all[k] = k.Wrap(t)
 		}
-		if all == nil {
-			all = map[*Crawler]http.RoundTripper{}
-		}
-		all[k] = k.Wrap(t)
 	}
 	return all
 }
