@@ -165,7 +165,7 @@ func (c *collector) mayList(label string) bool {
 
 // license adds a licence, and reports whether its URL can be read.
 func (c *collector) license(l License) bool {
-	if !readableURL(l.URL) {
+	if !ReadableLicense(l.URL) {
 		return false
 	}
 	same := func(o License) bool { return o.URL == l.URL }
@@ -176,9 +176,9 @@ func (c *collector) license(l License) bool {
 	return true
 }
 
-// readableURL reports whether a URL is absolute, http or https, with a host, of bytes that a URL
-// may have, and not too long.
-func readableURL(url string) bool {
+// ReadableLicense reports whether the URL of a licence or of a TDM policy is listed: it is absolute,
+// http or https, with a host, of bytes that a URL may have, and at most 2,048 bytes long.
+func ReadableLicense(url string) bool {
 	scheme, rest, found := strings.Cut(url, "://")
 	if !found || len(url) > maxURL || !equalFold(scheme, "http") && !equalFold(scheme, "https") {
 		return false

@@ -23,7 +23,7 @@ func HeadOf(metas []htmlmeta.Meta, links []htmlmeta.Link) (h Head) {
 		switch {
 		case equalFold(m.Name, tdmReservation) && reservationOf(m.Content) != unknown:
 			m.Name = tdmReservation // two at most
-		case equalFold(m.Name, tdmPolicy) && readableURL(m.Content) && len(h.Metas) < maxLicenses:
+		case equalFold(m.Name, tdmPolicy) && ReadableLicense(m.Content) && len(h.Metas) < maxLicenses:
 			m.Name = tdmPolicy
 		default:
 			continue
@@ -34,7 +34,7 @@ func HeadOf(metas []htmlmeta.Meta, links []htmlmeta.Link) (h Head) {
 		}
 	}
 	for _, l := range links {
-		if len(h.Links) == maxLicenses || !readableURL(l.Href) || !isRSL(l.Rel, l.Type) {
+		if len(h.Links) == maxLicenses || !ReadableLicense(l.Href) || !isRSL(l.Rel, l.Type) {
 			continue
 		}
 		l = htmlmeta.Link{Rel: "license", Type: "application/rsl+xml", Href: strings.Clone(l.Href)}

@@ -37,7 +37,3 @@ func ParseLine(source Source, value string) (l Line, ok bool) {
 
 // Labels returns the labels that name a category which has a meaning, ascending.
 func Labels() []string { return slices.Sorted(maps.Keys(categories)) }
-
-// ReadableLicense reports whether the URL of a licence or of a TDM policy is listed: it is absolute,
-// http or https, with a host, of bytes that a URL may have, and at most 2,048 bytes long.
-func ReadableLicense(url string) bool { return readableURL(url) }

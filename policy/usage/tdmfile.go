@@ -37,7 +37,7 @@ func ParseTDMRep(text []byte) (*TDMFile, error) {
 		return nil, errors.New("tdmrep.json is not in UTF-8")
 	case !json.Valid(text): // also if it is nested deeper than 10,000 levels
 		return nil, errors.New("tdmrep.json is not valid JSON")
-	case !isArray(text):
+	case !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")):
 		return nil, errors.New("tdmrep.json is not an array; its brackets are mandatory")
 	}
 	f := &TDMFile{}
@@ -66,9 +66,6 @@ func (f *TDMFile) Size() int {
 	}
 	return n
 }
-
-// isArray reports whether a valid text of JSON is an array.
-func isArray(text []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) }
 
 // readEntry reads an entry. Names are case-sensitive, unlike those of a struct for package json.
 func readEntry(raw json.RawMessage) (e tdmEntry, ok bool) {
