@@ -30,7 +30,6 @@ func TestTinyCache(t *testing.T) {
 		r := defaults()
 		r.CacheBytes = 10_000
 		e := engineFor(t, r, web, newDurable(), io.Discard)
-		defer e.Close()
 		for round := range 4 {
 			var wg sync.WaitGroup
 			for i := range n {

@@ -56,7 +56,6 @@ func TestEntries(t *testing.T) {
 				known := entries("first", "second")
 				config := Config{Settings: defaults(), Transport: web, Store: newDurable()}
 				e := engineWith(t, config, known...)
-				defer func() { e.Close() }()
 				check := func(when string, fetches int, pairs ...any) {
 					t.Helper()
 					for i := 0; i < len(pairs); i += 2 {
@@ -102,7 +101,6 @@ func TestEntrySlots(t *testing.T) {
 		known := []*crawler{{Name: "open"}, {Name: "other"}}
 		config := Config{Settings: defaults(), Transport: web, Store: newDurable()}
 		e := engineWith(t, config, known...)
-		defer func() { e.Close() }()
 		slots := func(k *crawler, n int) (allowed int) {
 			for i := range n {
 				r := asks(t, "https://example.com/page", bot(i))
@@ -199,7 +197,6 @@ func TestForbiddenLists(t *testing.T) {
 			known, robots := entries("first", "second"), defaults()
 			robots.Forbidden = setting
 			e := engineFor(t, robots, web, newDurable(), io.Discard)
-			defer e.Close()
 			e = e.reconfigured(Config{Settings: robots, Transport: web}, known...)
 			ask := func(url string) {
 				for _, k := range known {

@@ -34,7 +34,6 @@ func TestExhausted(t *testing.T) {
 				web, disk := newOrigins(), newDurable()
 				serve(web, short)
 				e := engineFor(t, defaults(), web, disk, io.Discard)
-				defer e.Close()
 				r := asks(t, "https://example.com/", "Bot/1.0")
 				refused := func(when string) {
 					t.Helper()

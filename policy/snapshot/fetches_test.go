@@ -90,7 +90,6 @@ func TestManyCrawlersAtOnce(t *testing.T) {
 				r := defaults()
 				r.MinAge = 0
 				e := engineFor(t, r, c, newDurable(), io.Discard)
-				defer e.Close()
 				n := 0
 				for _, m := range test.want {
 					n += m
@@ -118,7 +117,6 @@ func TestManyCrawlersBack(t *testing.T) {
 		web := newOrigins()
 		web.Serve(example, slow(time.Second, raw(unavailable)))
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
-		defer e.Close()
 		atOnce(t, e, 40)
 		time.Sleep(time.Minute) // fake clock
 		web.Fetched()
@@ -149,7 +147,6 @@ func TestRotatingNames(t *testing.T) {
 		web := newOrigins()
 		web.Serve(example, byCrawler(raw(unavailable), map[string]string{"HonestBot": forbidden}))
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
-		defer e.Close()
 		honest := func() string {
 			r := asks(t, "https://example.com/", "HonestBot/1.0")
 			r.Crawler.Tokens = []string{"HonestBot"} // the site recognizes its fetch
@@ -197,7 +194,6 @@ func TestSeventeenNames(t *testing.T) {
 		web := newOrigins()
 		web.Serve(example, raw(unavailable))
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
-		defer e.Close()
 		turns := func() {
 			for i := range 3600 {
 				e.Decide(t.Context(), asks(t, "https://example.com/", bot(i%17)))
@@ -223,7 +219,6 @@ func TestSlotIsKept(t *testing.T) {
 		web.Serve(example, raw(unavailable))
 		s := newDurable()
 		e := engineFor(t, defaults(), web, s, io.Discard)
-		defer func() { e.Close() }()
 		ask := func(agent string) {
 			t.Helper()
 			if _, err := e.Decide(t.Context(), asks(t, "https://example.com/", agent)); err != nil {
@@ -269,7 +264,6 @@ func TestNoSlotRecovers(t *testing.T) {
 		web := newOrigins()
 		web.Serve(example, raw(forbidden))
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
-		defer e.Close()
 		late := asks(t, "https://example.com/", "LateBot/1.0")
 		check := func(want string, retry time.Duration) {
 			t.Helper()
@@ -311,7 +305,6 @@ func TestReservedSlot(t *testing.T) {
 		web.Serve(example, byCrawler(raw(forbidden), map[string]string{"NewsBot": unavailable}))
 		known := &crawler{Name: "news", Tokens: []string{"NewsBot"}}
 		e := engineWith(t, Config{Settings: defaults(), Transport: web, Store: newDurable()}, known)
-		defer e.Close()
 		news := asks(t, "https://example.com/", "NewsBot/1.0")
 		news.Crawler = known
 		check := func(want string) {
@@ -340,7 +333,6 @@ func TestNoSlotDenies(t *testing.T) {
 		r := defaults()
 		r.StaleFor, r.AfterStale = 0, "allow"
 		e := engineFor(t, r, web, newDurable(), io.Discard)
-		defer e.Close()
 		if _, got := atOnce(t, e, 40); got["allow unavailable unreachable"] != 16 || got["deny unreachable unreachable"] != 24 {
 			t.Errorf("got %v", got)
 		}
@@ -353,7 +345,6 @@ func TestManyRenew(t *testing.T) {
 		web := newOrigins()
 		web.Serve(example, rules("User-agent: *\nDisallow: /\n"))
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
-		defer e.Close()
 		e.Decide(t.Context(), asks(t, "https://example.com/", "Bot/1.0"))
 		time.Sleep(23 * time.Hour) // fake clock
 		web.Fetched()
@@ -380,7 +371,6 @@ func TestRenewBesideMany(t *testing.T) {
 		web.Serve(example, raw(robots))
 		known := &crawler{Name: "news", Tokens: []string{"NewsBot"}}
 		e := engineWith(t, Config{Settings: defaults(), Transport: web, Store: newDurable()}, known)
-		defer e.Close()
 		news := asks(t, "https://example.com/", "NewsBot/1.0")
 		news.Crawler = known
 		e.Decide(t.Context(), news)
@@ -405,7 +395,6 @@ func TestRefreshWithoutSlot(t *testing.T) {
 		web := newOrigins()
 		web.Serve(example, slow(time.Second, raw(forbidden)))
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
-		defer e.Close()
 		atOnce(t, e, 40)
 		web.Fetched()
 		begun := time.Now()
@@ -467,7 +456,6 @@ func TestScopeFetchesEnd(t *testing.T) {
 		web := newOrigins()
 		web.Serve(example, slow(9*time.Second, raw(unavailable)))
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
-		defer e.Close()
 		for _, agent := range []string{"ABot/1", "BBot/1"} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()

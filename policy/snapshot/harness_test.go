@@ -72,7 +72,7 @@ type engine struct {
 	known []*crawler
 }
 
-// engineFor returns an engine, which the caller closes: its goroutines must end inside the bubble.
+// engineFor returns an engine, which is closed at the end of the test or its bubble.
 func engineFor(t testing.TB, settings Settings, web http.RoundTripper, s Store, log io.Writer) *engine {
 	t.Helper()
 	return engineWith(t, Config{Settings: settings, Transport: web, Store: s, Log: slog.New(slog.NewTextHandler(log, nil))})
@@ -85,6 +85,7 @@ func engineWith(t testing.TB, c Config, known ...*crawler) *engine {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(r.Close) // twice does no harm
 	return &engine{r, known}
 }
 

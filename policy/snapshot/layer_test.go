@@ -29,7 +29,6 @@ func TestLayers(t *testing.T) {
 		}
 		e.Close()
 		e = engineFor(t, robots, web, disk, io.Discard)
-		defer e.Close()
 		if got := ask(e); got != InStore {
 			t.Errorf("after a restart: got %q, want %q", got, InStore)
 		}

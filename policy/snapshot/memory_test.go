@@ -145,7 +145,6 @@ func TestCacheBound(t *testing.T) {
 				r := defaults()
 				r.CacheBytes = 64 << 20
 				e := engineWith(t, Config{Settings: r, Transport: &sites{answer: c.answer}, Store: emptyStore{err: c.err}})
-				defer e.Close()
 				var grown int64
 				for half := range 2 {
 					for i := range c.n / 2 {

@@ -85,7 +85,6 @@ func TestOutages(t *testing.T) {
 		// After a restart the list is empty, until the origin is requested.
 		e.Close()
 		e = engineFor(t, robots, web, disk, io.Discard)
-		defer func() { e.Close() }()
 		check("restarted")
 		ask("was-up", "Bot/1.0")
 		check("and asked", `was-up.example [] stale: 0 "connection refused", 1 in 0s, next in 5s`)
@@ -98,7 +97,6 @@ func TestOutages(t *testing.T) {
 func TestOutagesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := engineFor(t, defaults(), newOrigins(), newDurable(), io.Discard)
-		defer e.Close()
 		for i := range 3 * maxOutages {
 			set := Set{}.add("", &Snapshot{Fetched: time.Now(), Since: time.Now(), Failures: 1, Error: "x"})
 			e.cache.put(fmt.Sprintf("http://%d.example", i), &entry{Set: set}, nil)
@@ -115,7 +113,6 @@ func TestCached(t *testing.T) {
 		web := newOrigins()
 		web.Serve("http://a.example/robots.txt", rules("User-agent: *\n"+strings.Repeat("Disallow: /x\n", 1000)))
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
-		defer e.Close()
 		if got, want := e.Cached(), (memcache.Size{Bound: defaults().CacheBytes}); got != want {
 			t.Errorf("empty: got %+v, want %+v", got, want)
 		}

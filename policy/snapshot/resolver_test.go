@@ -41,7 +41,6 @@ func TestThousandAtOnce(t *testing.T) {
 			web := newOrigins()
 			web.Serve(example, slow(time.Second, raw(test.answer)))
 			e := engineFor(t, defaults(), web, newDurable(), io.Discard)
-			defer e.Close()
 			var wg sync.WaitGroup
 			for i := range 1000 {
 				wg.Go(func() {
@@ -67,7 +66,6 @@ func TestManyTokens(t *testing.T) {
 		web.Serve(example, slow(time.Second, raw("HTTP/1.1 403 Forbidden\n\n")))
 		c := &concurrency{RoundTripper: web}
 		e := engineFor(t, defaults(), c, newDurable(), io.Discard)
-		defer e.Close()
 		var wg sync.WaitGroup
 		for i := range 100 {
 			wg.Go(func() {
@@ -96,7 +94,6 @@ func TestCancelledRequests(t *testing.T) {
 		web := newOrigins()
 		web.Serve(example, slow(5*time.Second, rules("User-agent: *\nDisallow: /\n")))
 		e := engineFor(t, defaults(), web, newDurable(), io.Discard)
-		defer e.Close()
 		r := asks(t, "https://example.com/", "Bot/1.0")
 		var wg sync.WaitGroup
 		for _, test := range []struct {
@@ -139,7 +136,6 @@ func TestRenewal(t *testing.T) {
 		web.Serve(example, slow(5*time.Second, rules("User-agent: *\nDisallow: /\n")))
 		c := &concurrency{RoundTripper: web}
 		e := engineFor(t, defaults(), c, newDurable(), io.Discard)
-		defer e.Close()
 		r := asks(t, "https://example.com/", "Bot/1.0")
 		e.Decide(t.Context(), r)
 		time.Sleep(23 * time.Hour) // fake clock
@@ -173,7 +169,6 @@ func TestRefresh(t *testing.T) {
 		web.Serve(example, slow(2*time.Second, rules("User-agent: *\nDisallow: /\n")))
 		c := &concurrency{RoundTripper: web}
 		e := engineFor(t, defaults(), c, newDurable(), io.Discard)
-		defer e.Close()
 		r := asks(t, "https://example.com/", "Bot/1.0")
 		var wg sync.WaitGroup
 		wg.Go(func() { e.Decide(t.Context(), r) })
@@ -218,7 +213,6 @@ func TestPanic(t *testing.T) {
 		web.Serve(example, func(*http.Request) (*http.Response, error) { time.Sleep(time.Second); panic("oops") }) // fake clock
 		var log bytes.Buffer
 		e := engineFor(t, defaults(), web, newDurable(), &log)
-		defer e.Close()
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
@@ -248,7 +242,6 @@ func TestStorePanics(t *testing.T) {
 		web.Serve(example, rules("User-agent: *\nDisallow: /\n"))
 		var log bytes.Buffer
 		e := engineFor(t, defaults(), web, panicking{}, &log)
-		defer e.Close()
 		if got, want := verdict(e.Decide(t.Context(), asks(t, "https://example.com/", "Bot/1.0"))), "deny rule fresh"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -266,7 +259,6 @@ func TestOnFetch(t *testing.T) {
 			Settings: defaults(), Transport: web, Store: newDurable(),
 			OnFetch: func(f Fetch) { got = append(got, fmt.Sprint(f.Origin, " ", f.Outcome, " ", f.Took)) },
 		})
-		defer e.Close()
 		for name, answer := range map[string]func(*http.Request) (*http.Response, error){
 			"fresh":       slow(time.Second, rules("")),
 			"unavailable": raw("HTTP/1.1 410 Gone\n\n"),

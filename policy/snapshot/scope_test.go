@@ -103,7 +103,6 @@ func TestScopes(t *testing.T) {
 			t.Run(name+", first "+first, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newSite(t, map[string]string{"Evil": test.evil, "NewsBot": test.news})
-					defer func() { s.engine.Close() }()
 					pairs := []string{"Evil", test.evilWant, "NewsBot", test.newsWant}
 					if first == "NewsBot" {
 						pairs = append(pairs[2:], pairs[:2]...)
@@ -128,7 +127,6 @@ func TestScopes(t *testing.T) {
 func TestScopesStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, map[string]string{"Evil": allowAll})
-		defer func() { s.engine.Close() }()
 		s.check("up", "Evil", allowed)
 		time.Sleep(25 * time.Hour) // fake clock
 		s.answers(map[string]string{"Evil": "", "NewsBot": ""})
@@ -150,7 +148,6 @@ func TestScopesStale(t *testing.T) {
 func TestScopesShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, map[string]string{"Evil": allowAll, "NewsBot": denyAll, "ShopBot": denyAll, "Bot": allowAll})
-		defer func() { s.engine.Close() }()
 		s.check("one after the other", "NewsBot", denied, "ShopBot", denied)
 		s.fetches("configured crawlers", 1)
 		s.check("one after the other", "Evil", allowed, "Bot", allowed)
@@ -180,7 +177,6 @@ func TestScopesShare(t *testing.T) {
 func TestScopesReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, map[string]string{"Evil": allowAll, "NewsBot": denyAll, "ShopBot": denyAll})
-		defer func() { s.engine.Close() }()
 		known := s.known
 		s.known = nil
 		s.engine.Close()
@@ -202,7 +198,6 @@ func TestScopesRefresh(t *testing.T) {
 	for _, by := range []string{"Evil", "NewsBot"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSite(t, map[string]string{"Evil": allowAll, "NewsBot": denyAll, "ShopBot": denyAll})
-			defer func() { s.engine.Close() }()
 			s.check("before", "NewsBot", denied, "Evil", allowed)
 			s.answers(map[string]string{"Evil": denyAll, "NewsBot": allowAll, "ShopBot": allowAll})
 			time.Sleep(time.Minute) // fake clock

@@ -79,7 +79,6 @@ func TestVary(t *testing.T) {
 			t.Run(name+", first "+first, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newSite(t, map[string]string{"Evil": test.evil, "Honest": test.honest})
-					defer func() { s.engine.Close() }()
 					s.web.Serve("https://b.example/robots.txt", raw(allowAll))
 					s.web.Serve("https://c.example/robots.txt", raw(""))
 					pairs := []string{"Evil", test.evilWant, "Honest", test.honestWant}
@@ -108,7 +107,6 @@ func TestVary(t *testing.T) {
 func TestVaryAppears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, map[string]string{"Evil": allowAll})
-		defer func() { s.engine.Close() }()
 		s.check("shared", "Evil", allowed, "Honest", allowed, "Late", allowed)
 		s.fetches("shared", 1)
 		time.Sleep(25 * time.Hour) // fake clock
@@ -132,7 +130,6 @@ func TestVaryAppears(t *testing.T) {
 func TestVaryOnFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, map[string]string{"Honest": denyAll})
-		defer func() { s.engine.Close() }()
 		s.check("up", "Honest", denied)
 		time.Sleep(25 * time.Hour) // fake clock
 		s.answers(map[string]string{"Honest": varying(unavailable), "Late": varying(unavailable)})
@@ -145,7 +142,6 @@ func TestVaryOnFailure(t *testing.T) {
 func TestVaryConfirms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, nil)
-		defer func() { s.engine.Close() }()
 		vary, bodies := false, map[string]string{"Evil": "Allow: /", "Honest": "Allow: /"}
 		var asked []string
 		s.web.Serve(example, func(r *http.Request) (*http.Response, error) {
@@ -195,7 +191,6 @@ func TestVaryConfirms(t *testing.T) {
 func TestVaryManyTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, nil)
-		defer func() { s.engine.Close() }()
 		s.web.Serve(example, slow(time.Second, func(r *http.Request) (*http.Response, error) {
 			rule := "Allow: /"
 			if strings.HasPrefix(r.Header.Get("User-Agent"), "NewsBot") {
@@ -265,7 +260,6 @@ func TestVaryMemory(t *testing.T) {
 			})
 		}
 		e := engineFor(t, robots, web, newDurable(), io.Discard)
-		defer e.Close()
 		for i := range 10 {
 			for token := range 20 {
 				d, err := e.Decide(t.Context(), asks(t, fmt.Sprintf("https://%d.example/", i), bot(token)))
@@ -302,7 +296,6 @@ func TestVaryCopyLost(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSite(t, map[string]string{"Evil": variedAllow, "Honest": varying("HTTP/1.1 200 OK\nETag: \"x\"\n\nUser-agent: *\nDisallow: /\n")})
-			defer func() { s.engine.Close() }()
 			s.check("before", "Evil", allowed, "Honest", denied)
 			s.engine.Close()
 			delete(s.disk.rows, Scope{Origin: "https://example.com", Slot: Slot("", []string{"honest"})}.Key())
@@ -324,7 +317,6 @@ func TestVaryCopyLost(t *testing.T) {
 func TestVaryRenews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, map[string]string{"Evil": variedAllow, "Honest": variedDeny})
-		defer func() { s.engine.Close() }()
 		s.check("before", "Evil", allowed, "Honest", denied)
 		time.Sleep(23 * time.Hour) // fake clock
 		s.answers(map[string]string{"Evil": variedDeny, "Honest": variedAllow})
@@ -349,7 +341,6 @@ func TestVaryRenews(t *testing.T) {
 func TestVaryOutages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, map[string]string{"Honest": variedDeny})
-		defer func() { s.engine.Close() }()
 		s.check("up", "Honest", denied)
 		time.Sleep(25 * time.Hour) // fake clock
 		s.answers(map[string]string{"Honest": varying(unavailable), "NewsBot": varying(unavailable)})
@@ -368,7 +359,6 @@ func TestVaryOutages(t *testing.T) {
 func TestVaryRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, map[string]string{"Evil": variedAllow, "Honest": variedDeny, "NewsBot": variedDeny})
-		defer func() { s.engine.Close() }()
 		s.check("before", "Evil", allowed, "Honest", denied, "NewsBot", denied)
 		s.answers(map[string]string{"Evil": variedDeny, "Honest": variedAllow, "NewsBot": variedAllow})
 		time.Sleep(time.Minute) // fake clock
@@ -386,7 +376,6 @@ func TestVaryRefresh(t *testing.T) {
 func TestVaryEvidence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t, map[string]string{"Evil": variedAllow, "Honest": variedDeny})
-		defer func() { s.engine.Close() }()
 		for _, name := range []string{"Evil", "Honest"} {
 			d, err := s.engine.Decide(t.Context(), s.request(name))
 			if err != nil {
