@@ -146,11 +146,7 @@ func TestAllowlists(t *testing.T) {
 				}
 				web.Serve("http://closed/robots.txt", rules("User-agent: *\nDisallow: /\n"))
 				c := Config{Overrides: writtenOverrides(t, test.overrides), Robots: defaults(), Transport: web}
-				e, err := New(c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer e.Close()
+				e := engineWith(t, c)
 				decide, past, ask := e.Decide, PastRequest{}, Request{}
 				words := strings.Fields(test.ask)
 				ask = asks(t, "http://"+words[len(words)-1], "Bot/1.0")

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/snapshot"
 )
@@ -21,10 +20,7 @@ var (
 func TestTooComplexDenies(t *testing.T) {
 	robots := Robots{Settings: snapshot.Settings{MaxBytes: 512 << 10}}
 	for path, want := range map[string]Reason{complexPath: TooComplex, "/x": NoMatch, "/robots.txt": Implicit} {
-		target, err := canonical.ParseURL("http://site.example" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := targetOf(t, "http://site.example"+path)
 		d := robots.Judge(200, []byte(complexBody), target, []string{"ExampleBot"})
 		if d.Reason != want || d.Allow != (want != TooComplex) {
 			t.Errorf("%.20s: allow %v, %s; want %s", path, d.Allow, d.Reason, want)

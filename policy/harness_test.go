@@ -37,29 +37,35 @@ func defaults() Robots {
 	return r
 }
 
-// engineFor returns an engine, which the caller closes: its goroutines must end inside the bubble.
+// engineFor returns an engine, which is closed at the end of the test or its bubble.
 func engineFor(t *testing.T, robots Robots, web http.RoundTripper, log io.Writer) *Engine {
 	t.Helper()
 	return engineWith(t, Config{Robots: robots, Transport: web, Log: slog.New(slog.NewTextHandler(log, nil))})
 }
 
-func engineWith(t *testing.T, c Config) *Engine {
+func engineWith(t testing.TB, c Config) *Engine {
 	t.Helper()
 	e, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(e.Close) // twice does no harm
 	return e
 }
 
-// asks returns a request of a crawler that sends this User-Agent.
-func asks(t testing.TB, url, userAgent string) Request {
+func targetOf(t testing.TB, url string) canonical.Target {
 	t.Helper()
 	target, err := canonical.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Request{Target: target, Crawler: &Crawler{Name: "default", Mode: Enforce}, UserAgent: userAgent}
+	return target
+}
+
+// asks returns a request of a crawler that sends this User-Agent.
+func asks(t testing.TB, url, userAgent string) Request {
+	t.Helper()
+	return Request{Target: targetOf(t, url), Crawler: &Crawler{Name: "default", Mode: Enforce}, UserAgent: userAgent}
 }
 
 // ask decides a request of a crawler that sends this User-Agent.

@@ -31,10 +31,7 @@ func TestOverrideOfWholeHost(t *testing.T) {
 			{"open.example", []string{"/api/"}, Deny, "allow rule fresh"},
 		} {
 			o := Override{Hosts: hosts(t, c.host), Paths: c.paths, Action: c.action, Reason: "agreed"}
-			e, err := New(Config{Overrides: []Override{o}, Robots: defaults(), Transport: web, Log: slog.New(slog.DiscardHandler)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := engineWith(t, Config{Overrides: []Override{o}, Robots: defaults(), Transport: web, Log: slog.New(slog.DiscardHandler)})
 			if got := verdict(e.DecideHost(t.Context(), asks(t, "https://"+c.host+"/", "Bot/1.0"))); got != c.want {
 				t.Errorf("%s, %q, %s: %s, want %s", c.host, c.paths, c.action, got, c.want)
 			}

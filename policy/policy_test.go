@@ -34,7 +34,6 @@ func TestOverrides(t *testing.T) {
 		web := newOrigins()
 		web.Serve("https://a.example/robots.txt", rules("User-agent: *\nDisallow: /private/\n"))
 		e := engineFor(t, defaults(), web, io.Discard)
-		defer e.Close()
 		e.config.Overrides = []Override{
 			{Hosts: hosts(t, "expired.example"), Action: Allow, Reason: "expired", Expires: time.Now()},
 			{Hosts: hosts(t, "soon.example"), Action: Allow, Reason: "soon", Expires: time.Now().Add(time.Hour)},
@@ -137,7 +136,6 @@ func TestReportMode(t *testing.T) {
 		web.Serve(example, rules("User-agent: *\nDisallow: /private/\n"))
 		web.Serve("https://dead.example/robots.txt", origintest.Failures["refused"])
 		e := engineFor(t, defaults(), web, io.Discard)
-		defer e.Close()
 		e.config.Overrides = []Override{{Hosts: hosts(t, "denied.example"), Reason: "no"}}
 		for _, url := range []string{"https://example.com/private/", "https://dead.example/", "https://denied.example/"} {
 			for _, mode := range []Mode{Enforce, Report} {
@@ -211,7 +209,6 @@ func TestSeveralTokens(t *testing.T) {
 		web := newOrigins()
 		web.Serve(example, rules("User-agent: second\nDisallow: /2/\nCrawl-delay: 7\nUser-agent: third\nUser-agent: *\nDisallow: /\n"))
 		e := engineFor(t, defaults(), web, io.Discard)
-		defer e.Close()
 		r := asks(t, "https://example.com/2/", "Unrelated/1.0")
 		r.Crawler.Tokens = []string{"First", "Second", "Third"}
 		d, err := e.Decide(t.Context(), r)
@@ -265,7 +262,6 @@ func TestExplain(t *testing.T) {
 		web.Serve(example, rules("User-agent: examplebot\nCrawl-delay: 1.5\nDisallow: /private/\n"))
 		web.Serve("https://dead.example/robots.txt", raw("HTTP/1.1 503 Oops\n\n"))
 		e := engineFor(t, defaults(), web, io.Discard)
-		defer e.Close()
 		e.config.Overrides = []Override{{Hosts: hosts(t, "denied.example"), Reason: "contract 2026-17"}}
 		e.Decide(t.Context(), asks(t, "https://example.com/", "ExampleBot/1.0"))
 		e.Decide(t.Context(), asks(t, "https://dead.example/", "ExampleBot/1.0"))
@@ -306,7 +302,6 @@ func TestForeignProductToken(t *testing.T) {
 		web.Serve(example, rules("User-agent: *\nDisallow: /x\n"))
 		var log strings.Builder
 		e := engineFor(t, defaults(), web, &log)
-		defer e.Close()
 		for _, test := range []struct {
 			name, agent string
 			want        int // warnings so far
@@ -333,15 +328,8 @@ func TestMinimalConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
 		web.Serve(example, rules("User-agent: *\nDisallow: /private/\n"))
-		e, err := New(Config{Robots: DefaultRobots(), Transport: web})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		target, err := canonical.ParseURL("https://example.com/private/x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := engineWith(t, Config{Robots: DefaultRobots(), Transport: web})
+		target := targetOf(t, "https://example.com/private/x")
 		c := e.Crawlers()
 		for range 3 {
 			d, err := e.Decide(t.Context(), Request{Target: target, Crawler: c.Identify(Client{}), UserAgent: "Bot/1.0"})
@@ -368,11 +356,7 @@ func BenchmarkDecide(b *testing.B) {
 		fmt.Fprintf(&body, "Disallow: /section-%d/\n", i)
 	}
 	web.Serve(example, rules(body.String()))
-	e, err := New(Config{Robots: defaults(), Transport: web})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer e.Close()
+	e := engineWith(b, Config{Robots: defaults(), Transport: web})
 	target, _ := canonical.ParseURL("https://example.com/section-7/page?x=y")
 	r := Request{Target: target, Crawler: &Crawler{}, UserAgent: "Mozilla/5.0 (compatible; ExampleBot/1.0)"}
 	e.Decide(b.Context(), r)

@@ -41,10 +41,7 @@ func TestUsageInput(t *testing.T) {
 		{path: "/page", status: 200, robots: true, tdmrep: true, change: func(d *Decision) { d.TDMRep = &snapshot.Resolution{TDMRep: &usage.TDMFile{}} }},
 		{path: "/page", status: 200, change: func(d *Decision) { *d = Decision{Allow: true, Reason: ByOverride} }},
 	} {
-		target, err := canonical.ParseURL("https://example.com" + c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := targetOf(t, "https://example.com"+c.path)
 		d := settings.Judge(c.status, []byte(robots), target, []string{"ExampleBot"})
 		if c.change != nil {
 			c.change(&d)
@@ -102,11 +99,7 @@ func TestUsageRefused(t *testing.T) {
 				config.Overrides = []Override{*c.override}
 			}
 			e := engineWith(t, config)
-			defer e.Close()
-			target, err := canonical.ParseURL("https://example.com" + c.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := targetOf(t, "https://example.com"+c.url)
 			decide := e.Decide
 			if c.whole {
 				decide = e.DecideHost
@@ -155,11 +148,7 @@ func TestUsageOverridden(t *testing.T) {
 				config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Reserved: RefuseReserved, TDMRep: c.tdmrep}, Transport: web}
 				config.Overrides = []Override{{Hosts: hosts(t, "*"), Action: Allow}}
 				e := engineWith(t, config)
-				defer e.Close()
-				target, err := canonical.ParseURL("https://example.com" + c.url)
-				if err != nil {
-					t.Fatal(err)
-				}
+				target := targetOf(t, "https://example.com"+c.url)
 				begun := time.Now()
 				d, err := e.Decide(t.Context(), Request{Target: target, Crawler: k})
 				if got := verdict(d, err); got != "allow override" || statedBy(d.Stated.Preferences...) != cmp.Or(c.want, "nothing") {
@@ -189,11 +178,7 @@ func TestTDMRepAtOnce(t *testing.T) {
 			web.Serve(tdmrepExample, slow(time.Second, raw("HTTP/1.1 200 OK\n"+header+"\n"+`[{"location": "/", "tdm-reservation": 1}]`)))
 			known := []*Crawler{{Name: "a", Tokens: []string{"abot"}}, {Name: "b", Tokens: []string{"bbot"}}}
 			e := engineWith(t, Config{Crawlers: Crawlers{Known: known}, Robots: defaults(), Usage: Usage{TDMRep: true}, Transport: web})
-			defer e.Close()
-			target, err := canonical.ParseURL("https://example.com/page")
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := targetOf(t, "https://example.com/page")
 			begun := time.Now()
 			var all sync.WaitGroup
 			for i := range 300 {
@@ -242,7 +227,6 @@ func TestTDMRepOverridden(t *testing.T) {
 		}
 		e := engineWith(t, Config{Robots: defaults(), Overrides: []Override{o}, Usage: Usage{TDMRep: true}, Transport: web})
 		d, err := e.Decide(t.Context(), asks(t, "https://example.com/page", "Bot/1.0"))
-		e.Close()
 		if err != nil || !d.Allow || (d.TDMRep != nil) != c.fetched || slices.Contains(web.Fetched(), tdmrepExample) != c.fetched {
 			t.Errorf("%+v: got %+v, %v", c, d, err)
 		}
@@ -261,7 +245,6 @@ func TestTDMRepIsNoOutage(t *testing.T) {
 		f.Took = 0
 		fetches = append(fetches, f)
 	}})
-	defer e.Close()
 	if d := ask(t, e, "https://example.com/page", "Bot/1.0"); d.TDMRep.State != snapshot.Unreachable {
 		t.Fatalf("got %+v", d)
 	}
@@ -285,11 +268,7 @@ func TestUsageCosts(t *testing.T) {
 	config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Reserved: RefuseReserved}, Transport: web}
 	config.Robots.CacheBytes = 64 << 20
 	e := engineWith(t, config)
-	defer e.Close()
-	target, err := canonical.ParseURL("https://example.com//" + strings.Repeat("abcxbcdx", 4<<10) + "%2F")
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := targetOf(t, "https://example.com//"+strings.Repeat("abcxbcdx", 4<<10)+"%2F")
 	r := Request{Target: target, Crawler: k}
 	if d, err := e.Decide(t.Context(), r); err != nil || d.Allow || d.Reason != ByUsage && d.Reason != TooComplex {
 		t.Fatalf("got %v, %v", d.Reason, err)
@@ -316,10 +295,7 @@ func TestUsageCosts(t *testing.T) {
 // TestUsageIsFree: a decision with nothing stated allocates no more than without the reading of preferences.
 func TestUsageIsFree(t *testing.T) {
 	settings := defaults()
-	target, err := canonical.ParseURL("https://example.com/page")
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := targetOf(t, "https://example.com/page")
 	d := settings.Judge(200, []byte("User-agent: *\nDisallow: /private/\nSitemap: https://example.com/s.xml\n"), target, nil)
 	r := Request{Target: target, Crawler: &Crawler{Purposes: usage.Purposes}}
 	if n := testing.AllocsPerRun(100, func() {
@@ -386,15 +362,8 @@ func BenchmarkDecideUsage(b *testing.B) {
 				web.Serve(tdmrepExample, rules(c.tdmrep))
 			}
 			k := &Crawler{Name: "k", Tokens: []string{"ExampleBot"}, Purposes: usage.Purposes}
-			e, err := New(Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: c.usage, Transport: web})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer e.Close()
-			target, err := canonical.ParseURL("https://example.com/section-7/page?x=y")
-			if err != nil {
-				b.Fatal(err)
-			}
+			e := engineWith(b, Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: c.usage, Transport: web})
+			target := targetOf(b, "https://example.com/section-7/page?x=y")
 			r := Request{Target: target, Crawler: k, UserAgent: "ExampleBot/1.0"}
 			b.ReportAllocs()
 			for b.Loop() {
@@ -423,7 +392,6 @@ func TestTDMRepWait(t *testing.T) {
 		web := newOrigins()
 		web.Serve(tdmrepExample, slow(5*time.Second, rules(`[{"location": "/", "tdm-reservation": 1}]`)))
 		e := engineWith(t, Config{Robots: defaults(), Usage: Usage{TDMRep: true}, Transport: web, Store: busyStore{store.NewMemory(1 << 20)}, Shared: true})
-		defer e.Close()
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
 		begun := time.Now()

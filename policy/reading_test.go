@@ -83,11 +83,7 @@ func TestReadings(t *testing.T) {
 				settings := defaults()
 				settings.Readings = test.readings
 				c := Config{Overrides: test.overrides, Robots: settings, Transport: web, Log: slog.New(slog.DiscardHandler)}
-				e, err := New(c)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer e.Close()
+				e := engineWith(t, c)
 				ask := asks(t, "http://a.example"+test.path, "Bot/1.0")
 				d, err := e.Decide(t.Context(), ask)
 				if got := verdict(d, err); got != test.want || d.ReadAs != test.readAs {
@@ -107,21 +103,14 @@ func TestReadings(t *testing.T) {
 }
 
 func TestCheckPath(t *testing.T) {
-	target, err := canonical.ParseURL("http://a.example/public/..%2Fprivate/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := targetOf(t, "http://a.example/public/..%2Fprivate/x")
 	for readings, want := range map[Readings]error{"": ErrHiddenDots, Strict: ErrHiddenDots, Literal: nil} {
 		settings := defaults()
 		settings.Readings = readings
-		e, err := New(Config{Robots: settings, Transport: newOrigins(), Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := engineWith(t, Config{Robots: settings, Transport: newOrigins(), Log: slog.New(slog.DiscardHandler)})
 		if err := e.CheckPath(target); !errors.Is(err, want) {
 			t.Errorf("%q: got %v, want %v", readings, err, want)
 		}
-		e.Close()
 	}
 }
 

@@ -17,7 +17,6 @@ func TestReconfigured(t *testing.T) {
 		web.Serve("https://example.com/robots.txt", raw("HTTP/1.1 200 OK\n\nUser-agent: *\nDisallow: /private"))
 		web.Serve("https://many.example/robots.txt", raw("HTTP/1.1 429 Too Many Requests\n\n"))
 		old := engineFor(t, defaults(), web, io.Discard)
-		defer old.Close()
 		decide := func(e *Engine, url string) string {
 			t.Helper()
 			d, err := e.Decide(t.Context(), asks(t, url, "ExampleBot/1.0"))

@@ -17,7 +17,6 @@ func TestSlowDecisionsWait(t *testing.T) {
 		web := newOrigins()
 		web.Serve(example, rules(complexBody))
 		e := engineFor(t, defaults(), web, io.Discard)
-		defer e.Close()
 		decide := func(ctx context.Context, path string) (Reason, error) {
 			d, err := e.Decide(ctx, asks(t, "https://example.com"+path, "Bot/1.0"))
 			return d.Reason, err

@@ -60,7 +60,6 @@ func play(t *testing.T, ar *txtar.Archive) {
 		s.configure(key, value)
 	}
 	s.engine = engineWith(t, s.config())
-	defer func() { s.engine.Close() }()
 	n := 0
 	for line := range strings.Lines(s.parts["story"]) {
 		n++
