@@ -4,20 +4,12 @@ import (
 	"testing"
 
 	"robotsgate/policy/canonical"
-	"robotsgate/policy/glob"
 )
 
 // An override denies a host as a whole only if nothing that is sent to it could be allowed. Behind an address there may
 // be any host.
 func TestDeniesHost(t *testing.T) {
-	host := func(pattern string) []glob.Glob {
-		g, err := glob.Host(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []glob.Glob{g}
-	}
-	deny := Override{Hosts: host("*"), Action: Deny}
+	deny := Override{Hosts: hosts(t, "*"), Action: Deny}
 	for _, c := range []struct {
 		name      string
 		overrides []Override
@@ -27,15 +19,15 @@ func TestDeniesHost(t *testing.T) {
 		{name: "none"},
 		{name: "all", overrides: []Override{deny}, named: true, ip: true},
 		{name: "reported only", overrides: []Override{deny}, mode: Report},
-		{name: "all paths", overrides: []Override{{Hosts: host("*"), Paths: []string{"/"}, Action: Deny}}, named: true, ip: true},
-		{name: "the root alone", overrides: []Override{{Hosts: host("*"), Paths: []string{"/$"}, Action: Deny}}},
-		{name: "some methods", overrides: []Override{{Hosts: host("*"), Methods: []string{"POST"}, Action: Deny}}},
-		{name: "some methods, then all", overrides: []Override{{Hosts: host("*"), Methods: []string{"POST"}, Action: Deny, Reason: "first"}, deny}, named: true, ip: true},
-		{name: "another crawler", overrides: []Override{{Hosts: host("*"), Crawlers: []string{"other"}, Action: Deny}}},
-		{name: "allowed before, for some paths", overrides: []Override{{Hosts: host("shop.example"), Paths: []string{"/a"}, Action: Allow}, deny}},
-		{name: "left to robots.txt before", overrides: []Override{{Hosts: host("shop.example"), Action: LeaveToRobots}, deny}},
-		{name: "another host allowed before", overrides: []Override{{Hosts: host("other.example"), Action: Allow}, deny}, named: true},
-		{name: "another crawler allowed before", overrides: []Override{{Hosts: host("*"), Crawlers: []string{"other"}, Action: Allow}, deny}, named: true, ip: true},
+		{name: "all paths", overrides: []Override{{Hosts: hosts(t, "*"), Paths: []string{"/"}, Action: Deny}}, named: true, ip: true},
+		{name: "the root alone", overrides: []Override{{Hosts: hosts(t, "*"), Paths: []string{"/$"}, Action: Deny}}},
+		{name: "some methods", overrides: []Override{{Hosts: hosts(t, "*"), Methods: []string{"POST"}, Action: Deny}}},
+		{name: "some methods, then all", overrides: []Override{{Hosts: hosts(t, "*"), Methods: []string{"POST"}, Action: Deny, Reason: "first"}, deny}, named: true, ip: true},
+		{name: "another crawler", overrides: []Override{{Hosts: hosts(t, "*"), Crawlers: []string{"other"}, Action: Deny}}},
+		{name: "allowed before, for some paths", overrides: []Override{{Hosts: hosts(t, "shop.example"), Paths: []string{"/a"}, Action: Allow}, deny}},
+		{name: "left to robots.txt before", overrides: []Override{{Hosts: hosts(t, "shop.example"), Action: LeaveToRobots}, deny}},
+		{name: "another host allowed before", overrides: []Override{{Hosts: hosts(t, "other.example"), Action: Allow}, deny}, named: true},
+		{name: "another crawler allowed before", overrides: []Override{{Hosts: hosts(t, "*"), Crawlers: []string{"other"}, Action: Allow}, deny}, named: true, ip: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := &Engine{config: Config{Overrides: Prepared(c.overrides)}}
