@@ -137,6 +137,19 @@ func TestAllowlists(t *testing.T) {
 		{"deny a /form POST", "tunnel a", "allow no-match fresh", ""},
 		{"deny * POST; robots a; deny *", "tunnel a", "deny override", ""},
 		{"robots a; deny * POST", "tunnel a", "allow no-match fresh", ""},
+
+		// Only an override for all paths allows a whole host. One for the root denies it.
+		{"allow closed", "tunnel closed", "allow override", ""},
+		{"allow closed /", "tunnel closed", "allow override", ""},
+		{"allow closed /x,*", "tunnel closed", "allow override", ""},
+		{"allow closed /*", "tunnel closed", "allow override", ""},
+		{"allow closed /$", "tunnel closed", "deny rule fresh", ""},
+		{"allow closed /api/", "tunnel closed", "deny rule fresh", ""},
+		{"allow closed /*?*", "tunnel closed", "deny rule fresh", ""},
+		{"deny open", "tunnel open", "deny override", ""},
+		{"deny open /", "tunnel open", "deny override", ""},
+		{"deny open /$", "tunnel open", "deny override", ""},
+		{"deny open /api/", "tunnel open", "allow rule fresh", ""},
 	} {
 		t.Run(test.overrides+" | "+test.ask, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -145,16 +158,16 @@ func TestAllowlists(t *testing.T) {
 					web.Serve(origin+"/robots.txt", rules(allowlistRobots))
 				}
 				web.Serve("http://closed/robots.txt", rules("User-agent: *\nDisallow: /\n"))
+				web.Serve("http://open/robots.txt", rules("User-agent: *\nAllow: /\n"))
 				c := Config{Overrides: writtenOverrides(t, test.overrides), Robots: defaults(), Transport: web}
 				e := engineWith(t, c)
-				decide, past, ask := e.Decide, PastRequest{}, Request{}
-				words := strings.Fields(test.ask)
-				ask = asks(t, "http://"+words[len(words)-1], "Bot/1.0")
+				decide, words := e.Decide, strings.Fields(test.ask)
+				ask := asks(t, "http://"+words[len(words)-1], "Bot/1.0")
 				for _, word := range words[:len(words)-1] {
 					if name, ok := strings.CutPrefix(word, "@"); ok {
 						ask.Crawler = &Crawler{Name: name, Mode: Enforce}
 					} else if word == "tunnel" {
-						decide, past.Whole, ask.Method = e.DecideHost, true, "CONNECT"
+						decide, ask.whole, ask.Method = e.DecideHost, true, "CONNECT"
 					} else {
 						ask.Method = word
 					}
@@ -170,12 +183,7 @@ func TestAllowlists(t *testing.T) {
 					t.Errorf("an override decided, and %s was fetched", web.Fetched())
 				}
 				// The same request is decided in the same way from the evidence.
-				past.Target, past.Method, past.Crawler, past.Tokens, past.Asked = ask.Target, ask.Method, ask.Crawler, d.Tokens, d.Asked
-				if d.Robots != nil {
-					past.Judged, past.Answer, past.Good = d.Robots.At, d.Robots.Answer, d.Robots.Good
-					past.Rules = func(string) *robotstxt.File { return d.Robots.File }
-				}
-				if again, ok := c.Replay(past); !ok || again.Allow != d.Allow || again.Reason != d.Reason || again.ReadAs != d.ReadAs || again.Left != d.Left {
+				if again, ok := again(c, ask, d); !ok || again.Allow != d.Allow || again.Reason != d.Reason || again.ReadAs != d.ReadAs || again.Left != d.Left {
 					t.Errorf("again: %v %s, read as %q", again.Allow, again.Reason, again.ReadAs)
 				}
 			})

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/snapshot"
 )
 
@@ -29,12 +28,7 @@ func TestTooComplexDenies(t *testing.T) {
 		if _ = whole.judge(Request{Target: target, whole: true}, Strict, unlimited); whole.Allow != (want != TooComplex) {
 			t.Errorf("%.20s: a decision about the whole host opens it", path)
 		}
-		c := Config{Robots: robots}
-		past := PastRequest{
-			Target: target, Crawler: &Crawler{Name: "default"}, Tokens: d.Tokens, Judged: d.Robots.At, Answer: d.Robots.Snapshot, Good: d.Robots.Snapshot,
-			Rules: func(string) *robotstxt.File { return d.Robots.File },
-		}
-		if again, ok := c.Replay(past); !ok || again.Reason != d.Reason || again.Allow != d.Allow {
+		if again, ok := again(Config{Robots: robots}, Request{Target: target, Crawler: &Crawler{Name: "default"}}, d); !ok || again.Reason != d.Reason || again.Allow != d.Allow {
 			t.Errorf("%.20s: decided again: %v, allow %v, %s", path, ok, again.Allow, again.Reason)
 		}
 	}

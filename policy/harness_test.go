@@ -11,6 +11,7 @@ import (
 
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/internal/origintest"
+	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/snapshot"
 )
 
@@ -76,6 +77,16 @@ func ask(tb testing.TB, e *Engine, url, agent string) Decision {
 		tb.Fatal(err)
 	}
 	return d
+}
+
+// again decides a request once more, by the evidence of a decision about it.
+func again(c Config, r Request, d Decision) (Decision, bool) {
+	past := PastRequest{Target: r.Target, Method: r.Method, Whole: r.whole, Crawler: r.Crawler, Tokens: d.Tokens, Asked: d.Asked, TDMRep: d.TDMRep}
+	if d.Robots != nil {
+		past.Judged, past.Answer, past.Good = d.Robots.At, d.Robots.Answer, d.Robots.Good
+		past.Rules = func(string) *robotstxt.File { return d.Robots.File }
+	}
+	return c.Replay(past)
 }
 
 // verdict sums up a decision in a few words.

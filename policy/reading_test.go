@@ -89,12 +89,7 @@ func TestReadings(t *testing.T) {
 				if got := verdict(d, err); got != test.want || d.ReadAs != test.readAs {
 					t.Errorf("got %s, read as %q, want %s, read as %q", got, d.ReadAs, test.want, test.readAs)
 				}
-				past := PastRequest{Target: ask.Target, Crawler: ask.Crawler, Tokens: d.Tokens, Asked: d.Asked}
-				if d.Robots != nil {
-					past.Judged, past.Answer, past.Good = d.Robots.At, d.Robots.Answer, d.Robots.Good
-					past.Rules = func(string) *robotstxt.File { return d.Robots.File }
-				}
-				if again, ok := c.Replay(past); !ok || again.Allow != d.Allow || again.ReadAs != d.ReadAs {
+				if again, ok := again(c, ask, d); !ok || again.Allow != d.Allow || again.ReadAs != d.ReadAs {
 					t.Errorf("again: got %v, read as %q", again.Allow, again.ReadAs)
 				}
 			})

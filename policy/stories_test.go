@@ -16,7 +16,6 @@ import (
 	"robotsgate/internal/gatetest"
 	"robotsgate/internal/store"
 	"robotsgate/policy/internal/origintest"
-	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
@@ -171,11 +170,7 @@ func (s *scene) ask(url string, want []string) {
 
 // replay decides a request again by its evidence.
 func (s *scene) replay(r Request, was Decision) {
-	c := s.config()
-	d, ok := c.Replay(PastRequest{
-		Target: r.Target, Crawler: r.Crawler, Tokens: was.Tokens, Asked: was.Asked, Judged: was.Robots.At,
-		Answer: was.Robots.Answer, Good: was.Robots.Good, TDMRep: was.TDMRep, Rules: func(string) *robotstxt.File { return was.Robots.File },
-	})
+	d, ok := again(s.config(), r, was)
 	if !ok {
 		s.Errorf("%s: it can't be decided again", s.where)
 	}
