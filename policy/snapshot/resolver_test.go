@@ -58,36 +58,6 @@ func TestThousandAtOnce(t *testing.T) {
 	}
 }
 
-// TestManyTokens: there is a fetch for each product token that an answer binds, but
-// few at once, and a bounded number of answers is kept.
-func TestManyTokens(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		web := newOrigins()
-		web.Serve(example, slow(time.Second, raw("HTTP/1.1 403 Forbidden\n\n")))
-		c := &concurrency{RoundTripper: web}
-		e := engineFor(t, defaults(), c, newDurable(), io.Discard)
-		var wg sync.WaitGroup
-		for i := range 100 {
-			wg.Go(func() {
-				r := asks(t, "https://example.com/", "Bot"+strings.Repeat("x", i%10+1)+"/1.0")
-				if got, want := verdict(e.Decide(t.Context(), r)), "allow unavailable unavailable"; got != want {
-					t.Errorf("got %q, want %q", got, want)
-				}
-			})
-		}
-		wg.Wait()
-		if got := web.Fetched(); len(got) != 10 || c.most.Load() != maxConcurrentFetches {
-			t.Errorf("got %d fetches, %d at once, want 10, %d", len(got), c.most.Load(), maxConcurrentFetches)
-		}
-		for i := range 100 {
-			e.Decide(t.Context(), asks(t, "https://example.com/", "Other"+strings.Repeat("x", i)+"/1.0"))
-		}
-		if set, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); len(set.Bound) != maxBound+1 || set.Bound[noSlot("/")] == nil {
-			t.Errorf("%d answers are kept, want those of %d crawlers and one more", len(set.Bound), maxBound)
-		}
-	})
-}
-
 // TestCancelledRequests: a fetch is for all requests that wait for it, so none of them ends it.
 func TestCancelledRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
