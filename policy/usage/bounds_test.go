@@ -124,7 +124,7 @@ func TestLicenses(t *testing.T) {
 			want = append(want, url)
 		}
 	}
-	if got := urls(read("", header)); !slices.Equal(got, want) {
+	if got := read("", header).URLs(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -32,36 +32,11 @@ type row struct {
 		Usage    map[string]string `json:"usage"`
 		Licenses []string          `json:"licenses"`
 	} `json:"want"`
-	WantDetail *[]detail `json:"want_detail"`
-	Why        string    `json:"why"`
+	WantDetail *[]usage.Detail `json:"want_detail"`
+	Why        string          `json:"why"`
 }
 
-// A detail is one preference.
-type detail struct {
-	Use    string `json:"use"`
-	Value  string `json:"value"`
-	Source string `json:"source"`
-	In     string `json:"in"`
-	Line   int    `json:"line"`
-}
-
-func compareDetails(a, b detail) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
-
-// details returns the preferences, sorted.
-func details(s usage.Stated) (list []detail) {
-	for _, p := range s.Preferences {
-		list = append(list, detail{p.Category, p.Value(), string(p.Source), string(p.In), p.Line})
-	}
-	slices.SortFunc(list, compareDetails)
-	return list
-}
-
-func urls(s usage.Stated) (list []string) {
-	for _, l := range s.Licenses {
-		list = append(list, l.URL)
-	}
-	return list
-}
+func compareDetails(a, b usage.Detail) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
 
 // input returns what is known of the row's URL.
 func (r row) input(t testing.TB) *usage.Input {
@@ -98,14 +73,14 @@ func (r row) input(t testing.TB) *usage.Input {
 // check compares what is read with what the row wants.
 func (r row) check(t *testing.T) {
 	got := usage.Read(r.input(t))
-	if !maps.Equal(got.Values(), r.Want.Usage) || !slices.Equal(urls(got), r.Want.Licenses) {
-		t.Errorf("%s: got %v, licences %q; want %v, licences %q", r.Why, got.Values(), urls(got), r.Want.Usage, r.Want.Licenses)
+	if !maps.Equal(got.Values(), r.Want.Usage) || !slices.Equal(got.URLs(), r.Want.Licenses) {
+		t.Errorf("%s: got %v, licences %q; want %v, licences %q", r.Why, got.Values(), got.URLs(), r.Want.Usage, r.Want.Licenses)
 	}
 	if r.WantDetail == nil {
 		return
 	}
 	want := slices.SortedFunc(slices.Values(*r.WantDetail), compareDetails)
-	if got := details(got); !slices.Equal(got, want) {
+	if got := slices.SortedFunc(slices.Values(got.Details()), compareDetails); !slices.Equal(got, want) {
 		t.Errorf("%s: got %v, want %v", r.Why, got, want)
 	}
 }

@@ -3,7 +3,6 @@ package usage_test
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,11 +16,6 @@ import (
 func before(robots, path string, denied bool) *usage.Input {
 	f := robotstxt.Parse([]byte(robots), 0)
 	return &usage.Input{Robots: f, Group: f.Group("ExampleBot"), Path: path, Denied: denied, Effort: new(robotstxt.Quick())}
-}
-
-// equal reports whether two results state the same.
-func equal(a, b usage.Stated) bool {
-	return slices.Equal(a.Preferences, b.Preferences) && slices.Equal(a.Licenses, b.Licenses)
 }
 
 // TestMemo: a Memo that has seen robots.txt with few differences returns what Read returns.
@@ -39,7 +33,7 @@ func TestMemo(t *testing.T) {
 		robots := any(lines) + any(groups) + any(lines) + any(lines) + any(lines)
 		in := before(robots, any([]string{"/", "/a", "/a/b", "/axb"}), random.IntN(4) == 0)
 		want := usage.Read(in)
-		if got := memo.Read(in); !equal(got, want) {
+		if got := memo.Read(in); !same(got, want) {
 			t.Fatalf("%q, %s, denied %v: got %+v, want %+v", robots, in.Path, in.Denied, got, want)
 		}
 		again, more := memo.Read(in), memo.Read(in)
@@ -86,7 +80,7 @@ func TestMemoNotKept(t *testing.T) {
 		change(in)
 		want := usage.Read(in)
 		first, second := memo.Read(in), memo.Read(in)
-		if !equal(first, want) || !equal(second, want) || &first.Preferences[0] == &second.Preferences[0] {
+		if !same(first, want) || !same(second, want) || &first.Preferences[0] == &second.Preferences[0] {
 			t.Errorf("%s: got %+v and %+v, want %+v twice", name, first, second, want)
 		}
 	}

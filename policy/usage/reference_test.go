@@ -530,10 +530,7 @@ func TestReference(t *testing.T) {
 		q := a.question()
 		in := a.input(t, q)
 		s := usage.Read(in)
-		got := answer{Values: s.Values(), Detail: slices.Clone(s.Preferences)}
-		for _, l := range s.Licenses {
-			got.Licenses = append(got.Licenses, l.URL)
-		}
+		got := answer{s.Values(), slices.Clone(s.Preferences), s.URLs()}
 		want := q.answer()
 		if len(want.Detail) > 0 {
 			some++
