@@ -3,13 +3,9 @@ package htmlmeta
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
-	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"golang.org/x/net/html"
 )
 
@@ -50,30 +46,17 @@ func inlineStyle(n int) []byte {
 		`</style><meta name=robots content=noindex></head><body>` + strings.Repeat("<p>text", 1000))
 }
 
-func encoded(b *testing.B, page []byte, w func(io.Writer) io.WriteCloser) []byte {
-	var buf bytes.Buffer
-	z := w(&buf)
-	z.Write(page)
-	if err := z.Close(); err != nil {
-		b.Fatal(err)
-	}
-	return buf.Bytes()
-}
-
 func BenchmarkScan(b *testing.B) {
 	page := ordinaryPage()
-	gz := encoded(b, page, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
-	br := encoded(b, page, func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) })
-	zs := encoded(b, page, func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w); return z })
 	for _, bb := range []struct {
 		name, encoding string
 		body           []byte
 	}{
 		{"Ordinary", "", page},
 		{"ManyMetas", "", manyMetas()},
-		{"Gzip", "gzip", gz},
-		{"Brotli", "br", br},
-		{"Zstd", "zstd", zs},
+		{"Gzip", "gzip", compress(b, "gzip", page)},
+		{"Brotli", "br", compress(b, "br", page)},
+		{"Zstd", "zstd", compress(b, "zstd", page)},
 		{"NoMeta", "", []byte("<!doctype html><head><title>x</title><link rel=x></head><body>" + strings.Repeat("<p>text", 1000))},
 		{"Style300K", "", inlineStyle(300 << 10)},
 	} {
