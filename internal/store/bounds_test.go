@@ -458,38 +458,31 @@ func TestConfirmedAtBound(t *testing.T) {
 			save(t, d, map[string]snapshot.Set{origin(i): answered(robots(i, 10_000))})
 		}
 	}
+	var last snapshot.Set
 	for i := 60; i < 200; i++ {
-		save(t, d, map[string]snapshot.Set{origin(i): answered(robots(i, 10_000))})
+		last = answered(robots(i, 10_000))
+		save(t, d, map[string]snapshot.Set{origin(i): last})
 	}
-	keptSet(t, d, origin(199))
+	loaded(t, d, origin(199), last)
 	if n := onDisk(t, dir); n > bound {
 		t.Errorf("%d bytes on disk", n)
 	}
 	sound(t, d)
 }
 
-// keptSet returns a set as it is kept.
-func keptSet(t *testing.T, d *Disk, key string) snapshot.Set {
-	t.Helper()
-	r, ok := d.Load(t.Context(), key)
-	if !ok {
-		t.Fatalf("%s is gone, which was just saved", key)
-	}
-	return r
-}
-
 // TestStrayIndex: an index file whose data a kill has removed goes at the next start, without a word.
 func TestStrayIndex(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, ample)
-	save(t, d, map[string]snapshot.Set{origin(1): answered("x")})
+	set := answered("x")
+	save(t, d, map[string]snapshot.Set{origin(1): set})
 	d.Close()
 	stray := filepath.Join(dir, snapshotsDir, "00000007"+indexSuffix)
 	if err := os.WriteFile(stray, make([]byte, 3*itemSize), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d = openFor(t, dir, ample)
-	keptSet(t, d, origin(1))
+	loaded(t, d, origin(1), set)
 	if _, err := os.Stat(stray); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the index without data is still there: %v", err)
 	}

@@ -38,8 +38,15 @@ func TestMemoryReplaces(t *testing.T) {
 	}
 	// A set beyond the bound is not kept, and the others stay.
 	save(t, m, map[string]snapshot.Set{"https://b.example": answered(strings.Repeat("#", 2<<20))})
-	if _, ok := m.Load(t.Context(), "https://b.example"); ok || m.Usage().Origins != 1 {
-		t.Errorf("found %v, %+v", ok, m.Usage())
+	absent(t, m, "https://b.example")
+	if m.Usage().Origins != 1 {
+		t.Errorf("got %+v", m.Usage())
+	}
+	// An empty set removes the one before.
+	save(t, m, map[string]snapshot.Set{"https://a.example": {}})
+	absent(t, m, "https://a.example")
+	if m.Usage().Bytes != 0 {
+		t.Errorf("got %+v", m.Usage())
 	}
 }
 
@@ -61,15 +68,5 @@ func TestMemoryAtOnce(t *testing.T) {
 	wg.Wait()
 	if u := m.Usage(); u.Origins == 0 || u.Bytes > 10_000 {
 		t.Errorf("after concurrent use: %+v, want at most 10,000 bytes", u)
-	}
-}
-
-// TestMemoryForgets: an empty set removes the one before.
-func TestMemoryForgets(t *testing.T) {
-	m := NewMemory(1 << 20)
-	save(t, m, map[string]snapshot.Set{"http://a.example": answered("x")})
-	save(t, m, map[string]snapshot.Set{"http://a.example": {}})
-	if _, ok := m.Load(t.Context(), "http://a.example"); ok || m.Usage().Bytes != 0 {
-		t.Errorf("it is still there, %+v", m.Usage())
 	}
 }
