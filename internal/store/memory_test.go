@@ -3,7 +3,6 @@ package store
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"robotsgate/policy/snapshot"
@@ -47,26 +46,5 @@ func TestMemoryReplaces(t *testing.T) {
 	absent(t, m, "https://a.example")
 	if m.Usage().Bytes != 0 {
 		t.Errorf("got %+v", m.Usage())
-	}
-}
-
-// TestMemoryAtOnce saves and loads sets in several goroutines.
-func TestMemoryAtOnce(t *testing.T) {
-	m := NewMemory(10_000)
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() {
-			for i := range 500 {
-				origin := fmt.Sprintf("https://%d.example", (g+i)%20)
-				m.Save(t.Context(), map[string]snapshot.Set{origin: answered("User-agent: *\n")})
-				if r, ok := m.Load(t.Context(), origin); ok && string(r.Body) != "User-agent: *\n" {
-					t.Errorf("%s: loaded another record: %+v", origin, r)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if u := m.Usage(); u.Origins == 0 || u.Bytes > 10_000 {
-		t.Errorf("after concurrent use: %+v, want at most 10,000 bytes", u)
 	}
 }
