@@ -35,11 +35,10 @@ type head struct {
 	kept      []byte // the reduced page: the metas that matter
 	keptLinks []byte // the same of the links that matter
 
-	metaName, metaContent       []byte   // buffers of meta
-	linkRel, linkType, linkHref []byte   // buffers of link
-	small                       struct { // the memory of short ones
-		kept, content, href [512]byte
-		name, rel, mimeType [64]byte
+	values [3][]byte // of the last tag, see readValues
+	small  struct {  // the memory of short ones
+		kept   [512]byte
+		values [3][512]byte
 	}
 
 	// fork reads the page from the first <noscript> on once more, with scripting
@@ -50,8 +49,9 @@ type head struct {
 // begin prepares an empty head for a page.
 func (h *head) begin(r io.Reader) {
 	h.r, h.kept = r, h.small.kept[:0]
-	h.metaName, h.metaContent = h.small.name[:0], h.small.content[:0]
-	h.linkRel, h.linkType, h.linkHref = h.small.rel[:0], h.small.mimeType[:0], h.small.href[:0]
+	for i := range h.values {
+		h.values[i] = h.small.values[i][:0]
+	}
 }
 
 // scan reads up to the end of the head. It returns nil at the end of the head or
@@ -163,30 +163,40 @@ func (h *head) startTag() (ended bool) {
 }
 
 // meta keeps a meta with a name and content. It also keeps content without a name
-// that is not UTF-8, which tells the encoding of a page that does not declare it. Of
-// two attributes with one name the first counts.
+// that is not UTF-8, which tells the encoding of a page that does not declare it.
 func (h *head) meta() {
-	h.metaName, h.metaContent = h.metaName[:0], h.metaContent[:0]
-	var hasName, hasContent bool
+	has := h.readValues("name", "content")
+	if h.err == nil && (has[0] && has[1] || !utf8.Valid(h.values[1])) {
+		h.kept = h.appendTag(h.kept, "meta", "name", "content")
+	}
+}
+
+// readValues reads the rest of a tag. Values has the values of these attributes then, as written, and the result says which
+// of them there are. Of two attributes with one name the first counts.
+func (h *head) readValues(names ...string) (has [3]bool) {
+	for i := range h.values {
+		h.values[i] = h.values[i][:0]
+	}
 	h.attributes(func(attr []byte) *[]byte {
-		switch {
-		case !hasName && bytes.EqualFold(attr, []byte("name")):
-			hasName = true
-			return &h.metaName
-		case !hasContent && bytes.EqualFold(attr, []byte("content")):
-			hasContent = true
-			return &h.metaContent
+		for i, name := range names {
+			if !has[i] && bytes.EqualFold(attr, []byte(name)) {
+				has[i] = true
+				return &h.values[i]
+			}
 		}
 		return nil
 	})
-	if h.err != nil || !(hasName && hasContent) && utf8.Valid(h.metaContent) {
-		return
+	return has
+}
+
+// appendTag appends a tag with the values of these attributes to a reduced page.
+func (h *head) appendTag(b []byte, tag string, names ...string) []byte {
+	b = append(append(b, '<'), tag...)
+	for i, name := range names {
+		b = append(append(append(b, ' '), name...), '=')
+		b = appendValue(b, h.values[i])
 	}
-	h.kept = append(h.kept, "<meta name="...)
-	h.kept = appendValue(h.kept, h.metaName)
-	h.kept = append(h.kept, " content="...)
-	h.kept = appendValue(h.kept, h.metaContent)
-	h.kept = append(h.kept, '>')
+	return append(b, '>')
 }
 
 // appendValue appends the value of an attribute, in double quotes if it has none. A

@@ -10,32 +10,10 @@ import (
 
 // link keeps a link to a licence, as meta keeps a meta.
 func (h *head) link() {
-	h.linkRel, h.linkType, h.linkHref = h.linkRel[:0], h.linkType[:0], h.linkHref[:0]
-	var hasRel, hasType, hasHref bool
-	h.attributes(func(attr []byte) *[]byte {
-		switch {
-		case !hasRel && bytes.EqualFold(attr, []byte("rel")):
-			hasRel = true
-			return &h.linkRel
-		case !hasType && bytes.EqualFold(attr, []byte("type")):
-			hasType = true
-			return &h.linkType
-		case !hasHref && bytes.EqualFold(attr, []byte("href")):
-			hasHref = true
-			return &h.linkHref
-		}
-		return nil
-	})
-	if h.err != nil || !mayBeLicense(h.linkRel) {
-		return
+	h.readValues("rel", "type", "href")
+	if h.err == nil && mayBeLicense(h.values[0]) {
+		h.keptLinks = h.appendTag(h.keptLinks, "link", "rel", "type", "href")
 	}
-	h.keptLinks = append(h.keptLinks, "<link rel="...)
-	h.keptLinks = appendValue(h.keptLinks, h.linkRel)
-	h.keptLinks = append(h.keptLinks, " type="...)
-	h.keptLinks = appendValue(h.keptLinks, h.linkType)
-	h.keptLinks = append(h.keptLinks, " href="...)
-	h.keptLinks = appendValue(h.keptLinks, h.linkHref)
-	h.keptLinks = append(h.keptLinks, '>')
 }
 
 // license is the relation of a link to a licence (WHATWG HTML, section 4.6.7.9).
