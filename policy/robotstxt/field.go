@@ -68,13 +68,8 @@ func (g Group) Fields(name string) iter.Seq[Field] {
 
 // HasField reports whether the group has a field with a name, ignoring case.
 func (g Group) HasField(name string) bool {
-	if !g.OK() {
-		return false
-	}
-	for _, r := range g.file.fieldsNamed(name) {
-		if g.hasSection(r.section) {
-			return true
-		}
+	for range g.Fields(name) {
+		return true
 	}
 	return false
 }
