@@ -21,44 +21,11 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// subjects says which of testdata/*.txtar a test is about, by how their names begin.
-var subjects = gatetest.Subjects{
-	"InHead":    {"inhead-"},
-	"EndOfHead": {"end-"},
-	"Limit":     {"limit"},
-	"Codings":   {"coding-"},
-	"XHTML":     {"xhtml"},
-	"Charset":   {"charset-"},
-}
-
-// Only metas that the HTML standard puts into the head count: those in a
-// <noscript> there and after </head> too, those in a <template> not.
-func TestInHead(t *testing.T) { archives(t) }
-
-// The body begins where the standard says, and metas in it do not count.
-func TestEndOfHead(t *testing.T) { archives(t) }
-
-// Past the limit nothing is read.
-func TestLimit(t *testing.T) { archives(t) }
-
-// Content codings are decoded.
-func TestCodings(t *testing.T) { archives(t) }
-
-// XHTML is read as XML and as HTML.
-func TestXHTML(t *testing.T) { archives(t) }
-
-// The encoding comes from the byte order mark, Content-Type, or the declaration in
-// the page, in this order. A mark or UTF-16 does not hide the head.
-func TestCharset(t *testing.T) { archives(t) }
-
-// TestSubjects checks that every archive is run, and by one test only.
-func TestSubjects(t *testing.T) { subjects.Check(t) }
-
-// archives checks Scan against the archives of a test. Each has a page and the
+// TestArchives checks Scan against testdata/*.txtar. Each archive has a page and the
 // wanted result, as lines "name = content", "link rel type href" or "partial: why". It may have options:
 // the two header fields, the charset and the coding in which the page is sent, a byte
 // order mark before it, padding after it, and the limit.
-func archives(t *testing.T) { subjects.Run(t, archive) }
+func TestArchives(t *testing.T) { gatetest.Archives(t, "*.txtar", archive) }
 
 func archive(t *testing.T, ar *txtar.Archive) {
 	parts := make(map[string]string)

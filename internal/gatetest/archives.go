@@ -27,40 +27,6 @@ func Archives(t *testing.T, pattern string, check func(t *testing.T, ar *txtar.A
 	}
 }
 
-// Subjects maps each test of a package, without "Test", to how the names of its archives in testdata begin.
-type Subjects map[string][]string
-
-// Run runs check for each archive of the test that calls it.
-func (s Subjects) Run(t *testing.T, check func(t *testing.T, ar *txtar.Archive)) {
-	t.Helper()
-	beginnings := s[strings.TrimPrefix(t.Name(), "Test")]
-	if len(beginnings) == 0 {
-		t.Fatal("no archives")
-	}
-	for _, b := range beginnings {
-		Archives(t, b+"*.txtar", check)
-	}
-}
-
-// Check fails the test unless every archive is run, and once only.
-func (s Subjects) Check(t *testing.T) {
-	t.Helper()
-	paths, _ := filepath.Glob("testdata/*.txtar")
-	for _, path := range paths {
-		runs := 0
-		for _, beginnings := range s {
-			for _, b := range beginnings {
-				if strings.HasPrefix(filepath.Base(path), b) {
-					runs++
-				}
-			}
-		}
-		if runs != 1 {
-			t.Errorf("%s is run %d times, want once", path, runs)
-		}
-	}
-}
-
 // Unquote returns the lines of a text, which are Go strings.
 func Unquote(t testing.TB, text string) (lines []string) {
 	t.Helper()

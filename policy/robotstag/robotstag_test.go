@@ -10,48 +10,11 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// subjects says which of testdata/*.txtar a test is about, by how their names begin.
-var subjects = gatetest.Subjects{
-	"LinesAndUnion":       {"union-"},
-	"VocabularyOrScope":   {"scope-"},
-	"Syntaxes":            {"syntax-"},
-	"Values":              {"value-"},
-	"Binding":             {"bind-"},
-	"QuotesAndSeparators": {"quote-"},
-	"Meta":                {"meta-"},
-	"Documents":           {"repext-"},
-}
-
-// Each line is parsed by itself, and the result is their union.
-func TestLinesAndUnion(t *testing.T) { archives(t) }
-
-// A word of the vocabulary is never a scope.
-func TestVocabularyOrScope(t *testing.T) { archives(t) }
-
-// Where the scopes of the three syntaxes begin and end.
-func TestSyntaxes(t *testing.T) { archives(t) }
-
-// The vocabulary and its values.
-func TestValues(t *testing.T) { archives(t) }
-
-// No rule lifts another; the strictest of several binds.
-func TestBinding(t *testing.T) { archives(t) }
-
-func TestQuotesAndSeparators(t *testing.T) { archives(t) }
-
-func TestMeta(t *testing.T) { archives(t) }
-
-// The examples and sentences of draft-illyes-repext-00 and -03, by section.
-func TestDocuments(t *testing.T) { archives(t) }
-
-// TestSubjects checks that every archive is run, and by one test only.
-func TestSubjects(t *testing.T) { subjects.Check(t) }
-
-// archives checks the parser against the archives of a test. Each holds
+// TestArchives checks the parser against testdata/*.txtar. Each archive holds
 // tags, one line each: "X-Robots-Tag: …", "Robots-Tag: …" or "meta NAME: …".
 // Each line of want is a product token and the rules that bind it, or
 // "unknown" and the unknown words.
-func archives(t *testing.T) { subjects.Run(t, archive) }
+func TestArchives(t *testing.T) { gatetest.Archives(t, "*.txtar", archive) }
 
 func archive(t *testing.T, ar *txtar.Archive) {
 	tags := read(t, string(ar.Files[0].Data))

@@ -12,49 +12,7 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// subjects says which of testdata/*.txtar a test is about, by how their names begin.
-var subjects = gatetest.Subjects{
-	"Bytes":        {"bom-", "file-", "html-", "line-ends-", "line-last-", "line-very-long", "utf16-"},
-	"Lines":        {"colon-", "comment", "control-", "key-", "line-bad-", "line-comment-", "line-next-", "space-"},
-	"Groups":       {"group-"},
-	"WhoIsMeant":   {"name-", "token-"},
-	"NormalForm":   {"normal-", "query-"},
-	"Match":        {"match-"},
-	"JudgedIsSent": {"url-"},
-	"CrawlDelay":   {"delay"},
-	"Documents":    {"draft1996-", "koster-rep-", "rfc9309-"},
-}
-
-// Bytes, text and line ends.
-func TestBytes(t *testing.T) { archives(t) }
-
-// Lines and their fields.
-func TestLines(t *testing.T) { archives(t) }
-
-// The lines of a group.
-func TestGroups(t *testing.T) { archives(t) }
-
-// The group that a crawler obeys.
-func TestWhoIsMeant(t *testing.T) { archives(t) }
-
-// Equal spellings of a path.
-func TestNormalForm(t *testing.T) { archives(t) }
-
-// The rule that governs a path.
-func TestMatch(t *testing.T) { archives(t) }
-
-// The path of a URL.
-func TestJudgedIsSent(t *testing.T) { archives(t) }
-
-func TestCrawlDelay(t *testing.T) { archives(t) }
-
-// The examples, tables and sentences of RFC 9309 and its drafts, by section.
-func TestDocuments(t *testing.T) { archives(t) }
-
-// TestSubjects checks that every archive is run, and by one test only.
-func TestSubjects(t *testing.T) { subjects.Check(t) }
-
-// archives checks the package against the archives of a test. Each begins with a
+// TestArchives checks the package against testdata/*.txtar. Each archive begins with a
 // sentence about what it shows, and has a robots.txt or, for bytes that an editor would
 // not keep, a robots.quoted: one Go string a line, joined without line ends. The expected
 // results are in
@@ -64,7 +22,7 @@ func TestSubjects(t *testing.T) { subjects.Check(t) }
 //	delay     lines of product tokens and the Crawl-delay with its line, or none
 //	sitemaps  the sitemaps, one a line
 //	records   the unknown fields, as line, key and value
-func archives(t *testing.T) { subjects.Run(t, archive) }
+func TestArchives(t *testing.T) { gatetest.Archives(t, "*.txtar", archive) }
 
 func archive(t *testing.T, ar *txtar.Archive) {
 	var f *File
