@@ -100,8 +100,11 @@ func (c *Cache[V]) Put(key string, value V, size int64) {
 func (c *Cache[V]) settle() {
 	c.settling.Lock()
 	defer c.settling.Unlock()
-	batch, open := c.take()
-	if !open {
+	c.mu.Lock()
+	batch, closed := c.recent, c.closed
+	c.given, c.recent, c.bytes = batch, map[string]sized[V]{}, 0
+	c.mu.Unlock()
+	if closed {
 		return
 	}
 	for key, s := range batch {
@@ -111,14 +114,6 @@ func (c *Cache[V]) settle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.given = nil
-}
-
-// take makes what is recent given, and returns it. Open is false after Close.
-func (c *Cache[V]) take() (batch map[string]sized[V], open bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.given, c.recent, c.bytes = c.recent, map[string]sized[V]{}, 0
-	return c.given, !c.closed
 }
 
 // Clear removes all values.
