@@ -24,15 +24,9 @@ func (c *Settings) Classify(s *Snapshot) State {
 	switch {
 	case s.good():
 		return Fresh
-	case s.NoSlot:
+	case s.NoSlot, c.forbids(s), s.Status == http.StatusTooManyRequests && c.TooManyRequests != "allow":
 		return Unreachable
-	case c.forbids(s):
-		return Unreachable
-	case s.Looped:
-		return Unavailable // RFC 9309, 2.3.1.2
-	case s.Status == http.StatusTooManyRequests && c.TooManyRequests != "allow":
-		return Unreachable
-	case s.Status >= 400 && s.Status <= 499:
+	case s.Looped, s.Status >= 400 && s.Status <= 499: // RFC 9309, 2.3.1.2 and 2.3.1.3
 		return Unavailable
 	}
 	return Unreachable

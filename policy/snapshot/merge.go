@@ -34,10 +34,7 @@ const maxSuperseded = 2 * maxBound
 // note notes which answers s supersedes, which was fetched for the crawler with this slot.
 func (r *Set) note(slot string, s *Snapshot) {
 	slot = slotName(slot)
-	next := Superseded{}
-	if r.Superseded != nil {
-		next = *r.Superseded
-	}
+	next := *cmp.Or(r.Superseded, &Superseded{})
 	slots := map[string]time.Time{slot: s.Fetched}
 	switch {
 	case s.shared() && s.aboutFile():
@@ -102,13 +99,8 @@ func Merge(a, b Set) (merged Set, learned bool) {
 		a.Body = nil
 		return a, false
 	}
-	m := Set{Refreshed: later(a.Refreshed, b.Refreshed)}
-	s := mergeSuperseded(a.Superseded, b.Superseded)
-	if s != nil {
-		m.Superseded = s
-	} else {
-		s = &Superseded{}
-	}
+	m := Set{Refreshed: later(a.Refreshed, b.Refreshed), Superseded: mergeSuperseded(a.Superseded, b.Superseded)}
+	s := cmp.Or(m.Superseded, &Superseded{})
 	m.Good, m.Last = newer(a.Good, b.Good), newer(a.last(), b.last())
 	if m.Good != nil && !m.Good.Fetched.After(s.Varied) {
 		m.Good = nil
@@ -154,10 +146,7 @@ func (r *Set) mayHaveSuperseded(slot string, own *Snapshot) bool {
 		last == nil || !last.Fetched.After(own.Fetched) {
 		return false
 	}
-	if r.Superseded == nil {
-		return true
-	}
-	return r.Superseded.Forgotten.After(own.Fetched)
+	return r.Superseded == nil || r.Superseded.Forgotten.After(own.Fetched)
 }
 
 // last returns Last. A store may leave it out if it is Good.

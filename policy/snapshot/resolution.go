@@ -61,11 +61,11 @@ func (c *Settings) ResolveAt(answer, good *Snapshot, now time.Time) Resolution {
 		}
 		res.Allow = true
 	case Unreachable:
-		since := answer.Since
+		res.Retry = max(c.until(answer).Sub(now), 0)
 		if c.forbids(answer) {
-			res.Retry = max(c.until(answer).Sub(now), 0)
 			break
 		}
+		since := answer.Since
 		if good != nil {
 			since = good.Fetched
 			// An early renewal may have failed: a copy that is still fresh is obeyed
@@ -73,7 +73,6 @@ func (c *Settings) ResolveAt(answer, good *Snapshot, now time.Time) Resolution {
 			obeyCopy = now.Before(c.until(good)) || now.Before(since.Add(c.StaleFor)) || c.AfterStale == "keep"
 		}
 		res.Allow = c.AfterStale == "allow" && !now.Before(since.Add(c.StaleFor)) && !answer.NoSlot
-		res.Retry = max(c.until(answer).Sub(now), 0)
 	}
 	if obeyCopy {
 		res.State, res.Snapshot, res.Allow, res.Retry = Stale, good, false, 0
