@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"gopkg.in/yaml.v3"
 
 	"robotsgate/internal/gatetest"
 	"robotsgate/internal/store"
@@ -235,30 +236,7 @@ func (s *scene) check(what, got, want string) {
 }
 
 func (s *scene) configure(key, value string) {
-	r := &s.robots
 	switch key {
-	case "max_age":
-		r.MaxAge = s.duration(value)
-	case "min_age":
-		r.MinAge = s.duration(value)
-	case "stale_for":
-		r.StaleFor = s.duration(value)
-	case "after_stale":
-		r.AfterStale = value
-	case "timeout":
-		r.Timeout = s.duration(value)
-	case "max_bytes":
-		r.MaxBytes, _ = strconv.Atoi(value)
-	case "max_redirects":
-		r.MaxRedirects, _ = strconv.Atoi(value)
-	case "too_many_requests":
-		r.TooManyRequests = value
-	case "unavailable":
-		r.Unavailable = value
-	case "forbidden":
-		r.Forbidden = value
-	case "user_agent":
-		r.UserAgent = value
 	case "tdmrep":
 		s.usage.TDMRep = value == "true"
 	case "refuse":
@@ -269,7 +247,11 @@ func (s *scene) configure(key, value string) {
 			s.fetch = append(s.fetch, usage.Purpose(name))
 		}
 	default:
-		s.Fatalf("no such key: %q", key)
+		d := yaml.NewDecoder(strings.NewReader(key + ": " + value))
+		d.KnownFields(true)
+		if err := d.Decode(&s.robots); err != nil {
+			s.Fatal(err)
+		}
 	}
 }
 
