@@ -55,15 +55,6 @@ type PathMatcher struct {
 	path, query pathFinder
 	equalDelims bool // as in Reading
 	effort      *Effort
-	own         bool // the effort is a quick one that may become a thorough one
-}
-
-// NewPathMatcher returns a PathMatcher for the path and query of a URL, without fragment. It begins
-// with a quick effort, as a decision does, and goes on with a thorough one.
-func NewPathMatcher(path string) *PathMatcher {
-	m := new(Quick()).PathMatcher(Reading{Path: path})
-	m.own = true
-	return m
 }
 
 // PathMatcher returns a PathMatcher that takes its steps from e, as others may.
@@ -96,10 +87,6 @@ func (m *PathMatcher) Matches(p Pattern) bool {
 
 func (m *PathMatcher) matches(f *pathFinder, pattern string) bool {
 	found, ok := f.matches(pattern, m.effort)
-	if !ok && m.own && !m.effort.indexed {
-		*m.effort = Thorough()
-		found, ok = f.matches(pattern, m.effort)
-	}
 	return found || !ok
 }
 

@@ -11,7 +11,7 @@ import (
 func matchesLikeRule(t *testing.T, text, path string) {
 	t.Helper()
 	p := NewPattern(text)
-	m := NewPathMatcher(path)
+	m := new(Thorough()).PathMatcher(Reading{Path: path})
 	rule, ok := Parse([]byte("User-agent: *\nDisallow: "+text), 0).Group().Match(path)
 	if got := m.Matches(p); got != ok {
 		t.Errorf("%q on %q: got %v, a rule gives %v", text, path, got, ok)
@@ -58,7 +58,7 @@ func TestPattern(t *testing.T) {
 		{"/?u=http%3A", "/?u=http://x", true, 11},
 	} {
 		p := NewPattern(test.text)
-		if got := NewPathMatcher(test.path).Matches(p); got != test.matches || p.Octets() != test.octets {
+		if got := new(Thorough()).PathMatcher(Reading{Path: test.path}).Matches(p); got != test.matches || p.Octets() != test.octets {
 			t.Errorf("%q on %q: got %v, %d octets; want %v, %d", test.text, test.path, got, p.Octets(), test.matches, test.octets)
 		}
 		if test.text != "" {
@@ -85,7 +85,7 @@ func FuzzPattern(f *testing.F) {
 func TestPathMatcherExhausted(t *testing.T) {
 	path := "/" + strings.Repeat("abcxbcdx", 8<<10)
 	hostile := NewPattern("/*abcd") // its parts are in the path, so that all of the path must be searched
-	m := NewPathMatcher(path)
+	m := new(Thorough()).PathMatcher(Reading{Path: path})
 	before := gatetest.CPUTime(t)
 	for range 16 << 10 {
 		if m.Matches(hostile) && !m.Exhausted() {
@@ -101,7 +101,7 @@ func TestPathMatcherExhausted(t *testing.T) {
 	if m.Matches(NewPattern("/b")) {
 		t.Error("a pattern with another beginning matches")
 	}
-	m = NewPathMatcher(path[:2000])
+	m = new(Thorough()).PathMatcher(Reading{Path: path[:2000]})
 	honest := NewPattern("/*.pdf$")
 	for range 16 << 10 {
 		m.Matches(honest)

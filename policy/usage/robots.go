@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"strings"
 
 	"robotsgate/policy/robotstxt"
@@ -47,12 +48,8 @@ func (c *collector) linesInForce(name string, readable func(statement string) bo
 
 // matches reports whether the pattern matches the path.
 func (c *collector) matches(pattern robotstxt.Pattern) bool {
-	switch {
-	case c.matcher != nil:
-	case c.in.Effort != nil:
-		c.matcher = c.in.Effort.PathMatcher(c.in.reading())
-	default:
-		c.matcher = robotstxt.NewPathMatcher(c.in.Path)
+	if c.matcher == nil {
+		c.matcher = cmp.Or(c.in.Effort, new(robotstxt.Thorough())).PathMatcher(c.in.reading())
 	}
 	return c.matcher.Matches(pattern)
 }

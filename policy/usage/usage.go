@@ -106,8 +106,7 @@ type Input struct {
 	EqualDelims bool // Path is a [robotstxt.Reading] with EqualDelims
 
 	// Effort bounds the work of matching the paths of statements against Path. When it is exhausted, every
-	// statement counts as one for Path. Several inputs may share an Effort. nil: a quick effort, and a
-	// thorough one if that is exhausted.
+	// statement counts as one for Path. Several inputs may share an Effort. nil: a thorough one.
 	Effort *robotstxt.Effort
 }
 
