@@ -174,15 +174,6 @@ func TestPartsOfAddresses(t *testing.T) {
 	}
 }
 
-func TestName(t *testing.T) {
-	if got, err := Name("Gate.Example."); err != nil || got != "gate.example" {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if _, err := Name("*.example"); err == nil {
-		t.Error("a wildcard must be refused")
-	}
-}
-
 // Many stars over a long text that almost matches: a backtracking matcher
 // would not come back.
 func TestManyStarsAreLinear(t *testing.T) {

@@ -122,25 +122,6 @@ func fields(lines string) http.Header {
 	return h
 }
 
-// TestBurst: no page that fits is dropped.
-func TestBurst(t *testing.T) {
-	c := newCache(t, 64<<20)
-	defer c.Close()
-	const pages = 20_000
-	for i := range pages {
-		c.Put(fmt.Sprint("http://a/", i), nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
-	}
-	kept := 0 // Size leaves out those that the cache takes at the moment
-	for i := range pages {
-		if _, ok := c.Get(fmt.Sprint("http://a/", i), nil, nil, ""); ok {
-			kept++
-		}
-	}
-	if kept != pages {
-		t.Errorf("%d of %d pages are kept", kept, pages)
-	}
-}
-
 // TestMemory: the heap follows the bound.
 func TestMemory(t *testing.T) {
 	const bound = 1 << 20
