@@ -66,25 +66,6 @@ func ask(tb testing.TB, e *engine, url, agent string) {
 	}
 }
 
-// holds fills a cache of so many bytes with n origins. It returns how many of them are
-// then in memory, and the heap that they take.
-func holds(tb testing.TB, n int, bytes int64) (held int, taken int64) {
-	web := &sites{answer: usual}
-	before := heap()
-	r := defaults()
-	r.CacheBytes = bytes
-	e := engineWith(tb, Config{Settings: r, Transport: web, Store: emptyStore{}})
-	defer e.Close()
-	fill(tb, e, n)
-	taken = heap() - before
-	for i := range n {
-		if e.cache.get(fmt.Sprintf("https://www.site-%d.example", i)) != nil {
-			held++
-		}
-	}
-	return held, taken
-}
-
 // TestCacheHolds: 512 MiB hold 100,000 usual origins, in 600 MiB; here a tenth of it.
 func TestCacheHolds(t *testing.T) {
 	if gatetest.RaceDetector {
@@ -92,7 +73,17 @@ func TestCacheHolds(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		const n = 10_000
-		held, taken := holds(t, n, 512<<20/10)
+		before := heap()
+		r := defaults()
+		r.CacheBytes = 512 << 20 / 10
+		e := engineWith(t, Config{Settings: r, Transport: &sites{answer: usual}, Store: emptyStore{}})
+		fill(t, e, n)
+		taken, held := heap()-before, 0
+		for i := range n {
+			if e.cache.get(fmt.Sprintf("https://www.site-%d.example", i)) != nil {
+				held++
+			}
+		}
 		if held < n {
 			t.Errorf("%d of %d are in memory", held, n)
 		}
@@ -164,14 +155,5 @@ func TestCacheBound(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// BenchmarkCacheHolds reports how many of 100,000 origins 512 MiB hold.
-func BenchmarkCacheHolds(b *testing.B) {
-	for b.Loop() {
-		held, taken := holds(b, 100_000, 512<<20)
-		b.ReportMetric(float64(held), "origins")
-		b.ReportMetric(float64(taken)/(1<<20), "MiB")
 	}
 }
