@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"golang.org/x/net/html"
 )
 
 // ordinaryPage has some metas, links and scripts, then a long body.
@@ -68,33 +66,6 @@ func BenchmarkScan(b *testing.B) {
 				res, err := Scan(r, Options{ContentType: "text/html; charset=utf-8", ContentEncoding: bb.encoding})
 				if err != nil || !res.Complete {
 					b.Fatal(res, err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkTokenizer is to compare BenchmarkScan with: it runs the bare tokenizer
-// over as much of the page as Scan reads.
-func BenchmarkTokenizer(b *testing.B) {
-	for _, bb := range []struct {
-		name string
-		body []byte
-	}{
-		{"Ordinary", ordinaryPage()},
-		{"Style300K", inlineStyle(300 << 10)},
-	} {
-		b.Run(bb.name, func(b *testing.B) {
-			r := bytes.NewReader(bb.body)
-			res, err := Scan(r, Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			prefix := bb.body[:res.Bytes]
-			b.ReportAllocs()
-			for b.Loop() {
-				r.Reset(prefix)
-				for z := html.NewTokenizer(r); z.Next() != html.ErrorToken; {
 				}
 			}
 		})

@@ -47,18 +47,6 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkKept reports how much memory is kept for each byte of a typical file.
-// TestSize checks that Size is right.
-func BenchmarkKept(b *testing.B) {
-	data := []byte(typicalFile)
-	size := 0
-	b.ReportAllocs()
-	for b.Loop() {
-		size = Parse(data, 0).Size()
-	}
-	b.ReportMetric(float64(size)/float64(len(data)), "kept/byte")
-}
-
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{10, 1000, 10000} {
 		f := Parse(randomFile(n), 0)

@@ -103,22 +103,3 @@ func FuzzDictionary(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkDictionary compares the parser with the library.
-func BenchmarkDictionary(b *testing.B) {
-	for name, s := range map[string]string{
-		"Short": "train-ai=n, search=y",
-		"Long":  strings.TrimSuffix(strings.Repeat("a=n;b=1,", 16<<10), ","),
-	} {
-		b.Run(name+"/Own", func(b *testing.B) {
-			for b.Loop() {
-				parseDictionary(s, func(string, string) {})
-			}
-		})
-		b.Run(name+"/Library", func(b *testing.B) {
-			for b.Loop() {
-				httpsfv.UnmarshalDictionary([]string{s})
-			}
-		})
-	}
-}
