@@ -115,7 +115,6 @@ func TestStoreFails(t *testing.T) {
 		if _, ok := s.Load(t.Context(), "https://example.com"); !ok {
 			t.Error("it is not saved although it can be")
 		}
-		e.Close()
 	})
 }
 

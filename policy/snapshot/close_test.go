@@ -48,7 +48,6 @@ func TestClose(t *testing.T) {
 		if n := len(web.Fetched()); n != 2 {
 			t.Errorf("%d fetches, want 2", n)
 		}
-		e.Close()
 	})
 }
 
