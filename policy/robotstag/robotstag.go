@@ -13,10 +13,6 @@
 // for it; no rule lifts another.
 package robotstag
 
-// Where to change what.
-//
-//	a word of the vocabulary  vocabulary.go
-
 import (
 	"slices"
 	"strings"

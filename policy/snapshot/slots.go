@@ -19,9 +19,8 @@ import (
 const NoSlot = "(others)"
 
 // Slot returns the key in [Set.Bound] and [Set.Copies] for answers that bind one crawler only: the name of its entry in
-// the configuration, and the first of its product tokens. The name is empty for clients that match no entry. Each entry
-// has a bounded number of slots for tokens that its clients chose, see [NoSlot]. Slots of earlier versions are a
-// [TokenKey] alone, which is never equal.
+// the configuration, and the first of its product tokens. Slots of earlier versions are a [TokenKey] alone, which is never
+// equal.
 func Slot(crawler string, tokens []string) string { return slotOf(crawler, TokenKey(tokens)) }
 
 func slotOf(crawler, tokenKey string) string { return crawler + "/" + tokenKey }

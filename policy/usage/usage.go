@@ -27,20 +27,6 @@ import (
 	"robotsgate/policy/robotstxt"
 )
 
-// How the files fit together.
-//
-//	usage.go          input and result of Read; the table of signals
-//	collect.go        gathers what the signals state, within bounds
-//	statement.go      labels, categories, and what one line says about them
-//	robots.go         which lines of robots.txt are in force for a path
-//	contentusage.go   a signal, as are contentsignal.go, tdmrep.go, robotstags.go and rsl.go
-//	dictionary.go     RFC 9651 Dictionaries
-//	tdmfile.go        tdmrep.json
-//	link.go           RFC 8288 Link fields
-//	maystate.go       a quick check whether there is anything to read
-//	memo.go           results of earlier calls
-//	line.go           one line of robots.txt, for explanations
-
 // A Source is the signal that states a preference or a licence.
 type Source string
 
