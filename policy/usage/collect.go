@@ -59,8 +59,8 @@ func newCollector(in *Input) *collector {
 func (p *Preference) key() listedKey { return listedKey{p.In, p.Category, p.Allowed} }
 
 func (c *collector) readAll() {
-	for _, signal := range signals {
-		signal.read(c)
+	for _, read := range signals {
+		read(c)
 	}
 }
 

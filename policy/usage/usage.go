@@ -161,19 +161,14 @@ func (s Stated) Values() map[string]string {
 	return values
 }
 
-// A signal reads one kind of statement. To add one, write a file with its function, and add a row to
-// the table.
-type signal struct {
-	source Source
-	read   func(c *collector) // states what is in force
-}
-
-var signals = []signal{
-	{ContentUsage, readContentUsage},
-	{ContentSignal, readContentSignal},
-	{RobotsTag, readRobotsTags},
-	{RSL, readRSL},
-	{TDMRep, readTDMRep}, // after RSL, since its policies come last among the licences
+// signals has a function for each kind of statement, which states what is in force. To add one, write a file with its
+// function, and add a row.
+var signals = []func(c *collector){
+	readContentUsage,
+	readContentSignal,
+	readRobotsTags,
+	readRSL,
+	readTDMRep, // after RSL, since its policies come last among the licences
 }
 
 // Read returns what is in force. It allocates nothing if nothing is stated.
