@@ -80,10 +80,7 @@ func (r *DatedSet) Follow(old *DatedSet) (superseded []Answer) {
 	for name, was := range old.InForce() {
 		is, still := now[name]
 		if still && sameAnswer(is.Snapshot, was.Snapshot) {
-			if r.From == nil {
-				r.From = map[string]time.Time{}
-			}
-			r.From[name] = was.From
+			r.From = with(r.From, name, was.From)
 			continue
 		}
 		if was.To = r.newestFetch(); still {

@@ -52,11 +52,8 @@ func (r *Set) note(slot string, s *Snapshot) {
 // latest returns the later time of each slot, of at most maxSuperseded slots.
 func (s *Superseded) latest(a, b map[string]time.Time) map[string]time.Time {
 	all := maps.Clone(a)
-	if all == nil {
-		all = map[string]time.Time{}
-	}
 	for slot, at := range b {
-		all[slot] = later(all[slot], at)
+		all = with(all, slot, later(all[slot], at))
 	}
 	for len(all) > maxSuperseded {
 		s.drop(all)

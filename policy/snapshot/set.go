@@ -170,11 +170,11 @@ func (r Set) add(slot string, s *Snapshot) Set {
 	return r
 }
 
-// with adds an answer to a map, which may be nil.
-func with(answers map[string]*Snapshot, slot string, s *Snapshot) map[string]*Snapshot {
-	if answers == nil {
-		answers = map[string]*Snapshot{}
+// with adds a value to a map, which may be nil.
+func with[V any](m map[string]V, key string, value V) map[string]V {
+	if m == nil {
+		m = map[string]V{}
 	}
-	answers[slot] = s
-	return answers
+	m[key] = value
+	return m
 }
