@@ -33,6 +33,16 @@ func entries(names ...string) (all []*crawler) {
 	return all
 }
 
+// byMark gives the first of the entries an answer, and denies all to others.
+func byMark(first string) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		if r.Header.Get("Mark") == "first" {
+			return raw(first)(r)
+		}
+		return raw(denyAll)(r)
+	}
+}
+
 // TestEntries: what an origin answers to one of two crawlers with the same product token decides for this one only, in
 // memory, after a restart and after a reload; and so for a client that matches none and obeys the token.
 func TestEntries(t *testing.T) {
@@ -47,12 +57,7 @@ func TestEntries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				web := newOrigins()
-				web.Serve(example, slow(time.Second, func(r *http.Request) (*http.Response, error) {
-					if r.Header.Get("Mark") == "first" {
-						return raw(test.first)(r)
-					}
-					return raw(denyAll)(r)
-				}))
+				web.Serve(example, slow(time.Second, byMark(test.first)))
 				known := entries("first", "second")
 				config := Config{Settings: defaults(), Transport: web, Store: newDurable()}
 				e := engineWith(t, config, known...)
@@ -184,14 +189,6 @@ func TestForbiddenLists(t *testing.T) {
 	for _, setting := range []string{"allow", "disallow"} {
 		synctest.Test(t, func(t *testing.T) {
 			web := newOrigins()
-			byMark := func(first string) func(*http.Request) (*http.Response, error) {
-				return func(r *http.Request) (*http.Response, error) {
-					if r.Header.Get("Mark") == "first" {
-						return raw(first)(r)
-					}
-					return raw(denyAll)(r)
-				}
-			}
 			web.Serve(example, byMark(denyAll))
 			web.Serve("https://b.example/robots.txt", raw(forbidden)) // no copy is known
 			known, robots := entries("first", "second"), defaults()

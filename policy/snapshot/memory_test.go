@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,14 +15,10 @@ import (
 )
 
 // sites is a RoundTripper for any number of origins, which answers by their names.
-type sites struct {
-	answer  func(host string) (status int, robots string)
-	fetches atomic.Int64
-}
+type sites func(host string) (status int, robots string)
 
-func (s *sites) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.fetches.Add(1)
-	status, robots := s.answer(r.URL.Host)
+func (s sites) RoundTrip(r *http.Request) (*http.Response, error) {
+	status, robots := s(r.URL.Host)
 	return &http.Response{
 		StatusCode: status, Header: http.Header{}, ContentLength: int64(len(robots)), Request: r,
 		Body: io.NopCloser(strings.NewReader(robots)),
@@ -76,7 +71,7 @@ func TestCacheHolds(t *testing.T) {
 		before := heap()
 		r := defaults()
 		r.CacheBytes = 512 << 20 / 10
-		e := engineWith(t, Config{Settings: r, Transport: &sites{answer: usual}, Store: emptyStore{}})
+		e := engineWith(t, Config{Settings: r, Transport: sites(usual), Store: emptyStore{}})
 		fill(t, e, n)
 		taken, held := heap()-before, 0
 		for i := range n {
@@ -135,7 +130,7 @@ func TestCacheBound(t *testing.T) {
 				before := heap()
 				r := defaults()
 				r.CacheBytes = 64 << 20
-				e := engineWith(t, Config{Settings: r, Transport: &sites{answer: c.answer}, Store: emptyStore{err: c.err}})
+				e := engineWith(t, Config{Settings: r, Transport: sites(c.answer), Store: emptyStore{err: c.err}})
 				var grown int64
 				for half := range 2 {
 					for i := range c.n / 2 {
