@@ -30,7 +30,8 @@ func (c *Config) check() {
 	c.fillMemory()
 	c.Egress.Check(c.source.In("egress"))
 	c.Pace.Check(c.source.In("pace"), c.crawlerNames())
-	c.checkUsage()
+	c.source.Require(c.Usage.Unread != policy.RefuseUnread || c.Tags.HTML, "usage.unread", "refuse needs tags.html: true: without it no page is read, and all would be refused")
+	c.Usage.Check(c.source.In("usage"))
 	c.Fleet.Check(c.source.In("fleet"))
 	c.HTTPS.Check(c.source.In("https"))
 	c.Log.Audit.Check(c.source.In("log"))
@@ -121,13 +122,6 @@ func (c *Config) checkRobots() {
 	} else {
 		s.Require(fits, "robots.max_bytes", "%s is too much: at most an eighth of robots.disk_bytes, %s", field.Size(r.MaxBytes), field.Size(r.Bytes))
 	}
-}
-
-// checkUsage reports settings of usage that contradict each other.
-func (c *Config) checkUsage() {
-	s, u := c.source, c.Usage
-	s.Require(u.Unread != policy.RefuseUnread || c.Tags.HTML, "usage.unread", "refuse needs tags.html: true: without it no page is read, and all would be refused")
-	u.Check(s.In("usage"))
 }
 
 // checkListen checks a host:port to listen on. The host may be empty.
