@@ -15,7 +15,6 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/keyfile"
-	"robotsgate/policy"
 )
 
 // LogSigner returns the signer of the audit log of the gate that owns dir, its data_dir. The error is fs.ErrNotExist
@@ -68,19 +67,16 @@ func (g *Gate) openAudit(dir string, out io.Writer) (err error) {
 		}
 	}
 	engine := g.engine // those of reloads share what it saves
-	o.Settle = func() { settle(engine) }
+	o.Settle = func() {
+		const longest = 2 * time.Second // for a disk that hangs
+		ctx, cancel := context.WithTimeout(context.Background(), longest)
+		defer cancel()
+		engine.Snapshots().Settle(ctx)
+	}
 	if g.audit, err = audit.Open(o, out, g.log); err != nil {
 		return fmt.Errorf("log.audit: %w; check the path and its permissions", err)
 	}
 	return nil
-}
-
-// settle waits until the snapshots by which an engine has decided are kept.
-func settle(engine *policy.Engine) {
-	const longest = 2 * time.Second // for a disk that hangs
-	ctx, cancel := context.WithTimeout(context.Background(), longest)
-	defer cancel()
-	engine.Snapshots().Settle(ctx)
 }
 
 // evidence returns what reads the state of the audit log; nil: there is none.
