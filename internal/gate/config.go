@@ -192,8 +192,5 @@ func KeptConfig(data []byte) (*Config, error) {
 // Effective returns the configuration in force, see [config.Effective]. [KeptConfig] reads it.
 func (c *Config) Effective() ([]byte, error) { return config.Effective(c) }
 
-// Given reports whether the file of c has any key.
-func (c *Config) Given() bool { return c.source.Any() }
-
 // Has reports whether the file of c has a key, such as log.level.
 func (c *Config) Has(key string) bool { return c.source.Given(key) }

@@ -54,7 +54,7 @@ func (g *Gate) read(ctx context.Context) <-chan revision {
 // mistakes changes nothing. Only [Gate.wait] calls it.
 func (g *Gate) reload(r revision) {
 	old, kept := g.config, []string(nil)
-	if r.err == nil && !r.config.Given() && old.Given() {
+	if r.err == nil && !r.config.source.Any() && old.source.Any() {
 		// A full disk leaves an empty file. Its defaults would let every client in.
 		r.err = errors.New("it holds no key any more; if the defaults are meant, write one of them, such as mode: enforce")
 	}
