@@ -27,7 +27,6 @@ const (
 	cableWhole cableState = iota
 	cableCut
 	cableHung
-	cableClosed
 )
 
 // A cableWay is a direction in which bytes pass.
@@ -50,7 +49,7 @@ func NewCable(t testing.TB, target string) *Cable {
 	c.flows.L = &c.mu
 	go c.accept()
 	t.Cleanup(func() {
-		c.set(cableClosed)
+		c.Cut()
 		l.Close()
 	})
 	return c
@@ -105,7 +104,7 @@ func (c *Cable) set(s cableState) {
 	defer c.mu.Unlock()
 	c.state = s
 	c.flows.Broadcast()
-	if s == cableWhole || s == cableHung {
+	if s != cableCut {
 		return
 	}
 	for conn := range c.conns {
@@ -140,14 +139,14 @@ func (c *Cable) passes(way cableWay) (delay time.Duration, passes bool) {
 	for c.state == cableHung && (c.hung == bothWays || c.hung == way) {
 		c.flows.Wait()
 	}
-	return c.delay, c.state == cableWhole || c.state == cableHung
+	return c.delay, c.state != cableCut
 }
 
 // add makes a connection one that Cut resets.
 func (c *Cable) add(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state == cableCut || c.state == cableClosed {
+	if c.state == cableCut {
 		reset(conn)
 		return
 	}
