@@ -97,14 +97,14 @@ func (c *Counter) Summary(withRate bool) string {
 	var text strings.Builder
 	text.WriteString(console.Plural(c.requests, "request"))
 	if withRate {
-		text.WriteString(fmt.Sprintf(" (%d/s)", c.rate.PerSecond(int64(c.requests))))
+		fmt.Fprintf(&text, " (%d/s)", c.rate.PerSecond(int64(c.requests)))
 	}
-	text.WriteString(fmt.Sprintf(", %d denied", c.denied))
+	fmt.Fprintf(&text, ", %d denied", c.denied)
 	if c.reported > 0 {
-		text.WriteString(fmt.Sprintf(", %d would be denied", c.reported))
+		fmt.Fprintf(&text, ", %d would be denied", c.reported)
 	}
 	if c.unreachable > 0 {
-		text.WriteString(fmt.Sprintf(", %d of them unreachable", c.unreachable))
+		fmt.Fprintf(&text, ", %d of them unreachable", c.unreachable)
 	}
 	text.WriteString(", ")
 	if len(c.targets) == maxTargets {
@@ -117,7 +117,7 @@ func (c *Counter) Summary(withRate bool) string {
 		} else {
 			text.WriteString(",")
 		}
-		text.WriteString(fmt.Sprintf(" %s: %d", kind, c.refused[kind]))
+		fmt.Fprintf(&text, " %s: %d", kind, c.refused[kind])
 	}
 	return text.String()
 }
