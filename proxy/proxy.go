@@ -35,7 +35,7 @@ package proxy
 //	headers that are removed from requests:
 //		proxy/internal/header/rerouting.txt for those that change what a server serves, proxy/internal/header/header.go otherwise
 //	when a request is signed:
-//		proxy/internal/sign/transport.go, and a case in sign_gate_test.go beside it; for which crawlers: internal/gate/signing.go
+//		proxy/internal/sign/transport.go, and a case in proxy/internal/sign/sign_gate_test.go; for which crawlers: internal/gate/signing.go
 //	the time-out of a response:
 //		Options.Silence in proxy.go, for which there is no key; how it works: proxy/internal/response/stream.go and
 //		proxy/internal/body/idletimer.go
