@@ -92,7 +92,7 @@ type StandIn struct {
 	PID         int
 	Secret      uintptr // address of a secret
 	SecretSize  int
-	Buffer      uintptr // address of a buffer that the process watches
+	Buffer      uintptr // address of two buffers of 128 bytes that the process watches
 	PIDHandle   []byte  // file handle of its pidfd
 	NetNSHandle []byte  // file handle of its network namespace
 	HandleType  [2]int32

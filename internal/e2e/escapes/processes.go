@@ -96,7 +96,7 @@ func (t *trial) memWrite(pid int) error {
 		return err
 	}
 	defer file.Close()
-	_, err = file.WriteAt([]byte(t.Token()), int64(t.StandIn.Buffer))
+	_, err = file.WriteAt([]byte(t.Token()), int64(t.StandIn.Buffer)+128)
 	return err
 }
 

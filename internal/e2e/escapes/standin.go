@@ -21,7 +21,7 @@ import (
 // What the attempts on a process outside read and write. Go does not move package variables.
 var (
 	standInSecret [128]byte
-	standInBuffer [128]byte
+	standInBuffer [2][128]byte // one for each way to write it: the stand-in may look late
 )
 
 // A standInOrder is what the stand-in is started with.
@@ -78,14 +78,17 @@ func standIn(in io.Reader, out io.Writer) error {
 	return err
 }
 
-// watchBuffer prints what other processes have written to the buffer.
+// watchBuffer prints what other processes have written to the buffer. It clears nothing, so that it loses nothing that comes
+// meanwhile.
 func watchBuffer(out io.Writer) {
-	for {
-		buffer := bytes.Clone(standInBuffer[:])
-		if token, _, sent := bytes.Cut(buffer, []byte(".")); sent {
-			fmt.Fprintf(out, "%s.\n", token)
-			clear(standInBuffer[:])
+	var printed [len(standInBuffer)][]byte
+	for ; ; time.Sleep(10 * time.Millisecond) {
+		for i := range standInBuffer {
+			buffer := bytes.Clone(standInBuffer[i][:])
+			if token, _, sent := bytes.Cut(buffer, []byte(".")); sent && !bytes.Equal(token, printed[i]) {
+				fmt.Fprintf(out, "%s.\n", token)
+				printed[i] = token
+			}
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }
