@@ -18,6 +18,7 @@ func FuzzPace(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 1, 2, 2, 0x30, 0, 1, 2})
 	f.Add([]byte{0x80, 0x81, 0x82, 0x40, 0, 0x41, 1, 0x42, 2, 0x90, 0x91, 0x92})
 	f.Add([]byte{0, 0, 0, 0, 0xc0, 0xc1, 0x33, 0, 1, 0xd0, 2, 2})
+	f.Add([]byte{6, 6, 6, 4, 4, 0x45, 5}) // the sixth's client leaves at the moment of its turn
 	f.Fuzz(func(t *testing.T, input []byte) {
 		if len(input) > 200 {
 			input = input[:200]

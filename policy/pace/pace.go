@@ -182,13 +182,9 @@ func (p *Pacer) await(ctx context.Context, r Request, arrived time.Duration) (*T
 	select {
 	case <-w.over:
 	case <-ctx.Done():
-		p.leave(w)
-		if w.turn != nil { // it has started at the same moment
-			w.turn.Done(Answer{})
-		}
-		return nil, ctx.Err()
+		p.leave(w, ctx.Err())
 	}
-	return w.turn, w.err
+	return w.turn, w.err // a turn, if it came at the moment when the client left: other requests keep their interval to it
 }
 
 // enter starts a request at once, or queues it.
@@ -315,16 +311,14 @@ func (p *Pacer) remove(w *waiter) {
 }
 
 // leave ends the waiting of a request after its client has left.
-func (p *Pacer) leave(w *waiter) {
+func (p *Pacer) leave(w *waiter, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	select {
-	case <-w.over:
+	if w.ended() {
 		return
-	default:
 	}
 	p.remove(w)
-	w.end(nil, context.Canceled)
+	w.end(nil, err)
 	p.pumpSoon(w.origin, p.now())
 }
 

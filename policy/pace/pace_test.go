@@ -219,6 +219,26 @@ func TestClientLeaves(t *testing.T) {
 	})
 }
 
+// TestClientLeavesAtTurn: a request whose client leaves at the moment of its turn has started, so that no start
+// that others have waited for is without its request.
+func TestClientLeavesAtTurn(t *testing.T) {
+	for range 20 { // a select takes one of two
+		synctest.Test(t, func(t *testing.T) {
+			s := newSchedule(usual)
+			s.send(t.Context(), "first", to("a", 2*time.Second), ok)
+			ctx, leave := context.WithCancel(t.Context())
+			second := to("a", 2*time.Second)
+			second.OnHold = func() {
+				time.Sleep(2 * time.Second) // fake clock
+				synctest.Wait()             // the turn has come
+				leave()
+			}
+			s.send(ctx, "second", second, ok)
+			s.wants(t, "0s first", "2s second")
+		})
+	}
+}
+
 // TestFetch: a fetch of robots.txt delays requests, but not those that have waited for it.
 func TestFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
