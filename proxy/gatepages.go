@@ -15,6 +15,7 @@ import (
 	"robotsgate/internal/escape"
 	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/client"
+	"robotsgate/proxy/internal/header"
 )
 
 // loginPlaceholder stands for a login in lines to copy. The gate knows no password, and its pages
@@ -61,7 +62,7 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 	case "/":
 		h.Set("Vary", "Accept")
 		_ = textPages.ExecuteTemplate(&page, "gate.txt", facts) // TestOwnPages executes these
-		if negotiate(r.Header["Accept"]) == "text/html" {
+		if header.Negotiate(r.Header["Accept"]) == "text/html" {
 			contentType = "text/html; charset=utf-8"
 			facts.Text = page.String()
 			page.Reset()

@@ -1,4 +1,4 @@
-package proxy
+package header
 
 import "testing"
 
@@ -60,7 +60,7 @@ func TestNegotiate(t *testing.T) {
 		{"garbage", []string{";;;,,,=\x00\"", "\xff\xfe", "/", "text/"}, json},
 		{"garbage, and html", []string{"te xt/html, ,;q=1, text/html"}, html},
 	} {
-		if got := negotiate(c.accept); got != c.want {
+		if got := Negotiate(c.accept); got != c.want {
 			t.Errorf("%s, %q: got %s, want %s", c.name, c.accept, got, c.want)
 		}
 	}
@@ -71,7 +71,7 @@ func FuzzNegotiate(f *testing.F) {
 	f.Add("application/json;q=1e309, text/plain;q=\"0.5\"")
 	f.Fuzz(func(t *testing.T, accept string) {
 		// The refusal has one of the three media types.
-		switch form := negotiate([]string{accept}); form {
+		switch form := Negotiate([]string{accept}); form {
 		case "text/html", "text/plain", "application/problem+json":
 		default:
 			t.Errorf("%q: got %q", accept, form)
