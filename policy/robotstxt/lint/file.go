@@ -60,5 +60,6 @@ func (l *linter) cut(data []byte, limit int) {
 	if limit%1024 == 0 {
 		size = fmt.Sprintf("%d KiB", limit/1024)
 	}
-	l.report(Decisions, s.Line, "the file is longer than %s, and a crawler that reads no more ignores this line and all below; make it shorter", size)
+	line := max(s.Line, 1) // half a character of UTF-16 is a file without lines
+	l.report(Decisions, line, "the file is longer than %s, and a crawler that reads no more ignores this line and all below; make it shorter", size)
 }

@@ -154,6 +154,7 @@ func FuzzLint(f *testing.F) {
 	f.Add([]byte("User-agent: *\rDisallow: /*a**b$\r\nCrawl-delay: 1\x00Crawl-delay: 2"), 30, "/ab")
 	f.Add([]byte("License: http://a\nUser-agent: *\nContent-Usage: train-ai=n\nContent-Signal: /a search=no\n"), 0, "/a")
 	f.Add([]byte("\xff\xfea\x00:\x00b\x00\n\x00"), 3, "/")
+	f.Add([]byte("\xff\xfe\x00"), 1, "/")
 	f.Add([]byte("User-agent: *\nDisallow: /?a=http://b\nAllow: /*//b\nDisallow: */a\nAllow: /*/*a\n"), 0, "/?a=http%3A%2F%2Fb")
 	f.Fuzz(func(t *testing.T, data []byte, limit int, path string) {
 		got := Check(data, limit)
