@@ -25,10 +25,8 @@ func (intervals) observed(p *Pacer, t *Turn) {
 // happened. A request that arrives later, or a pause, may change it.
 func (o *origin) turn(r *Request, now time.Duration) (at time.Duration) {
 	before, mine := 0, false // requests of the same crawler, and whether its line was passed
-	for _, l := range o.lines {
-		if l.crawler == r.Crawler {
-			before = l.index(r.Client, now)
-		}
+	if l := o.line(r.Crawler); l != nil {
+		before = l.index(r.Client, now)
 	}
 	at = now
 	factor := 1 // of intervals

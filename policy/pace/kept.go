@@ -45,7 +45,7 @@ func (p *Pacer) Restore(starts []Kept) {
 		if s.N < 1 || s.N > math.MaxInt32 || s.Window <= 0 || s.Window > longestWindow || at+s.Window <= p.sinceStart() {
 			continue
 		}
-		if c := p.countOf(s.Key, s.Window); c != nil {
+		if c := p.count(s.Key, s.Window); c != nil {
 			steps := len(c.own)
 			if c.own = c.own.with(Step{at, s.N}, s.Window/64); len(c.own) > maxSteps {
 				c.own = c.own[:maxSteps]

@@ -126,7 +126,7 @@ func TestBusyBudgets(t *testing.T) {
 			p.mu.Lock()
 			for i := range maxCounts {
 				l := Limit{By: ByBudget, Key: strconv.Itoa(i), Starts: 100, Window: time.Hour}
-				last = p.add(p.count(l), l, l.reservation()).Left
+				last = p.add(p.count(l.hash(), l.Window), l, l.reservation()).Left
 			}
 			p.mu.Unlock()
 			time.Sleep(2 * time.Minute) // fake clock

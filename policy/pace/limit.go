@@ -63,7 +63,7 @@ func (f limit) admit(p *Pacer, t *Turn) (bool, error) {
 	if !ok {
 		return true, nil
 	}
-	c := p.count(l)
+	c := p.count(l.hash(), l.Window)
 	if c == nil {
 		return false, &TooLate{After: sweepInterval, By: l.By, Full: true, Distance: t.Distance, Limit: l}
 	}
@@ -86,7 +86,7 @@ func (f limit) observed(p *Pacer, t *Turn) {
 	if !ok {
 		return
 	}
-	c := p.count(l)
+	c := p.count(l.hash(), l.Window)
 	if c == nil {
 		return
 	}

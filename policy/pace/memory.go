@@ -30,13 +30,8 @@ func (p *Pacer) remember(name string, now time.Duration) *origin {
 	return o
 }
 
-// count returns the count for a limit, nil if there are too many.
-func (p *Pacer) count(l Limit) *count {
-	return p.countOf(l.hash(), l.Window)
-}
-
-// countOf is count for a key.
-func (p *Pacer) countOf(key countKey, window time.Duration) *count {
+// count returns the count for a limit by its key, nil if there are too many.
+func (p *Pacer) count(key countKey, window time.Duration) *count {
 	c := p.counts[key]
 	if c == nil {
 		if now := p.now(); len(p.counts) >= maxCounts && now-p.swept > time.Second {

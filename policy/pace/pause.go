@@ -87,8 +87,9 @@ func (t *Turn) Done(a Answer) {
 	}
 }
 
-// pauses is the rule that the requests of a product token pause when an origin asks for it.
-type pauses struct{}
+// pauses is the rule that the requests of a product token pause when an origin asks for it. A request of report mode
+// has started during the pause, or after it, and changes nothing.
+type pauses struct{ passive }
 
 func (pauses) arrive(_ *Pacer, a *arrival) {
 	if a.origin == nil {
@@ -101,9 +102,6 @@ func (pauses) arrive(_ *Pacer, a *arrival) {
 		a.at, a.by, a.waits = until, ByPause, true
 	}
 }
-
-// observed does nothing: the request started during the pause, or after it.
-func (pauses) observed(*Pacer, *Turn) {}
 
 func (pauses) answered(p *Pacer, t *Turn, a Answer) {
 	now, longest := p.now(), p.settings.BackOff
