@@ -3,13 +3,13 @@ package overview
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/snapshot"
@@ -139,9 +139,9 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	flood(500)
-	before := heap()
+	before := gatetest.Heap()
 	flood(5000)
-	if grown := heap() - before; grown > 1<<20 {
+	if grown := gatetest.Heap() - before; grown > 1<<20 {
 		t.Errorf("%d bytes more", grown)
 	}
 	s := o.State()
@@ -156,13 +156,6 @@ func TestFlood(t *testing.T) {
 			t.Errorf("a host of %d bytes was denied once, got %d times", len(h.Of), h.Denied)
 		}
 	}
-}
-
-func heap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // TestWindow compares a window with the true counts: keys that account for more than

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"robotsgate/internal/gatetest"
 )
 
 var usual = Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 20 * time.Second, MaxQueue: 1000}
@@ -405,13 +407,7 @@ func TestManyLongIntervals(t *testing.T) {
 // TestMemory: 100,000 origins take at most 20 MiB.
 func TestMemory(t *testing.T) {
 	const origins = 100_000
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before := heap()
+	before := gatetest.Heap()
 	p := New(usual, nil)
 	defer p.Close()
 	for i := range origins {
@@ -419,7 +415,7 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	took := heap() - before
+	took := gatetest.Heap() - before
 	t.Logf("%d origins take %.1f MiB", origins, float64(took)/(1<<20))
 	if took > 20<<20 {
 		t.Errorf("%d origins take %d bytes", origins, took)

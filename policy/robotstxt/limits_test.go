@@ -117,21 +117,13 @@ func TestSize(t *testing.T) {
 // keptBy returns how many bytes a File of this data keeps.
 func keptBy(data []byte) float64 {
 	files := make([]*File, 500)
-	before := heap()
+	before := gatetest.Heap()
 	for i := range files {
 		files[i] = Parse(data, 0)
 	}
-	kept := int64(heap()) - int64(before)
+	kept := gatetest.Heap() - before
 	runtime.KeepAlive(files)
 	return float64(kept) / float64(len(files))
-}
-
-func heap() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // TestNoAllocations checks that the functions called for every request do not allocate.

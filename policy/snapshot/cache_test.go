@@ -154,7 +154,7 @@ func TestCost(t *testing.T) {
 	} {
 		n := gatetest.Rounds(2000)
 		entries := map[string]*entry{}
-		before := heap()
+		before := gatetest.Heap()
 		var cost int64
 		for i := range n {
 			key := Scope{Origin: fmt.Sprintf("https://%d.example", i), TDMRep: strings.HasPrefix(name, "tdmrep")}.Key()
@@ -162,21 +162,13 @@ func TestCost(t *testing.T) {
 			entries[key] = e
 			cost += e.cost(key)
 		}
-		used := heap() - before
+		used := gatetest.Heap() - before
 		if ratio := float64(used) / float64(cost); ratio < 0.4 || ratio > 1.3 {
 			t.Errorf("%s: %d bytes a piece in memory, %d by their cost", name, used/int64(n), cost/int64(n))
 		}
 		t.Logf("%s: %.2f of the cost", name, float64(used)/float64(cost))
 		runtime.KeepAlive(entries)
 	}
-}
-
-func heap() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // TestSetAdd: answers that bind one crawler are added and removed with those of that crawler, and

@@ -68,12 +68,12 @@ func TestCacheHolds(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		const n = 10_000
-		before := heap()
+		before := gatetest.Heap()
 		r := defaults()
 		r.CacheBytes = 512 << 20 / 10
 		e := engineWith(t, Config{Settings: r, Transport: sites(usual), Store: emptyStore{}})
 		fill(t, e, n)
-		taken, held := heap()-before, 0
+		taken, held := gatetest.Heap()-before, 0
 		for i := range n {
 			if e.cache.get(fmt.Sprintf("https://www.site-%d.example", i)) != nil {
 				held++
@@ -127,7 +127,7 @@ func TestCacheBound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				before := heap()
+				before := gatetest.Heap()
 				r := defaults()
 				r.CacheBytes = 64 << 20
 				e := engineWith(t, Config{Settings: r, Transport: sites(c.answer), Store: emptyStore{err: c.err}})
@@ -138,7 +138,7 @@ func TestCacheBound(t *testing.T) {
 					}
 					// No time has passed, so all entries wait for the store. Fetches have ended.
 					synctest.Wait()
-					grown = heap() - before
+					grown = gatetest.Heap() - before
 					t.Logf("half %d: %d MiB", half+1, grown>>20)
 					if grown > 128<<20 {
 						t.Errorf("after half %d the heap has grown by %d MiB", half+1, grown>>20)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/usage"
 )
@@ -128,12 +129,12 @@ func TestMemory(t *testing.T) {
 	c := newCache(t, bound)
 	defer c.Close()
 	long := strings.Repeat("x", 1000)
-	before := heap()
+	before := gatetest.Heap()
 	for i := range 20_000 {
 		head := usage.HeadOf([]htmlmeta.Meta{{Name: "tdm-policy", Content: fmt.Sprint("https://a.example/", long, i)}}, nil)
 		c.Put(fmt.Sprint("http://a/", long, i), nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), head)
 	}
-	if grown := heap() - before; grown > 2*bound {
+	if grown := gatetest.Heap() - before; grown > 2*bound {
 		t.Errorf("the heap grew by %d bytes, the bound is %d", grown, bound)
 	}
 	runtime.KeepAlive(c)
@@ -149,12 +150,4 @@ func TestSize(t *testing.T) {
 			t.Errorf("tags: got %+v", got)
 		}
 	})
-}
-
-func heap() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"testing"
 
 	"robotsgate/internal/gatetest"
@@ -132,22 +131,14 @@ func (b *blocks) Read(p []byte) (int, error) {
 // keepFlat returns what to call for every block: it looks now and then whether
 // memory grows.
 func keepFlat(t *testing.T) func(i int) {
-	before := heap()
+	before := gatetest.Heap()
 	return func(i int) {
 		if i%100 != 99 {
 			return
 		}
-		if now := heap(); now > before+longBound {
+		if now := gatetest.Heap(); now > before+longBound {
 			t.Errorf("block %d: memory grew from %d to %d MB", i, before>>20, now>>20)
 			before = now
 		}
 	}
-}
-
-// heap returns the memory that is in use.
-func heap() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

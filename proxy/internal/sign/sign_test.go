@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy/canonical"
 )
 
@@ -228,23 +228,16 @@ func TestMemoryBound(t *testing.T) {
 func TestMemoryOfParts(t *testing.T) {
 	const pairs, line = 1000, 64 << 10
 	var m Memory
-	before := heap()
+	before := gatetest.Heap()
 	for i := range pairs {
 		url := fmt.Sprintf("http://host%d.example/", i) + strings.Repeat("x", line)
 		scheme, rest, _ := strings.Cut(url, "://")
 		host, _, _ := strings.Cut(rest, "/")
 		m.Add(Pair{"news", scheme, host}, time.Unix(1735689600, 0))
 	}
-	if kept := heap() - before; kept > pairs*1024 {
+	if kept := gatetest.Heap() - before; kept > pairs*1024 {
 		t.Errorf("%d pairs keep %d bytes", m.Len(), kept)
 	}
-}
-
-func heap() int64 {
-	runtime.GC()
-	var s runtime.MemStats
-	runtime.ReadMemStats(&s)
-	return int64(s.HeapAlloc)
 }
 
 // A signature covers the base that a verifier makes of the fields alone, in one line each.
