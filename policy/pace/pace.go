@@ -182,9 +182,9 @@ func (p *Pacer) await(ctx context.Context, r Request, arrived time.Duration) (*T
 	select {
 	case <-w.over:
 	case <-ctx.Done():
-		p.leave(w, ctx.Err())
+		p.leave(w, ctx.Err()) // does nothing if the turn came at the same moment: other requests keep their interval to it
 	}
-	return w.turn, w.err // a turn, if it came at the moment when the client left: other requests keep their interval to it
+	return w.turn, w.err
 }
 
 // enter starts a request at once, or queues it.
@@ -310,7 +310,7 @@ func (p *Pacer) remove(w *waiter) {
 	p.waiting--
 }
 
-// leave ends the waiting of a request after its client has left.
+// leave ends the waiting of a request after its client has left, with an error.
 func (p *Pacer) leave(w *waiter, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

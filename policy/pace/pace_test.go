@@ -221,8 +221,8 @@ func TestClientLeaves(t *testing.T) {
 	})
 }
 
-// TestClientLeavesAtTurn: a request whose client leaves at the moment of its turn has started, so that no start
-// that others have waited for is without its request.
+// TestClientLeavesAtTurn: a request has started if its client leaves at the moment of its turn. Others have waited for
+// that turn, so it must not be lost.
 func TestClientLeavesAtTurn(t *testing.T) {
 	for range 20 { // a select takes one of two
 		synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 // What the attempts on a process outside read and write. Go does not move package variables.
 var (
 	standInSecret [128]byte
-	standInBuffer [2][128]byte // one for each way to write it: the stand-in may look late
+	standInBuffer [2][128]byte // one for each way to write to it, since the stand-in may look only after both
 )
 
 // A standInOrder is what the stand-in is started with.
