@@ -87,8 +87,8 @@ func (t *Turn) Done(a Answer) {
 	}
 }
 
-// pauses is the rule that the requests of a product token pause when an origin asks for it. A request of report mode
-// has started during the pause, or after it, and changes nothing.
+// pauses is the rule that the requests of a product token pause when an origin asks for it. The start of a
+// request of report mode changes no pause.
 type pauses struct{ passive }
 
 func (pauses) arrive(_ *Pacer, a *arrival) {
