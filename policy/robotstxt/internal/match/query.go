@@ -34,11 +34,12 @@ func ComparesQuery(pattern string) bool {
 	if i < 0 {
 		return false
 	}
-	encoded := EncodeQuery(pattern[i:])
-	for _, c := range []byte(queryDelims) {
-		if strings.Contains(encoded, string(AppendEscaped(nil, c))) {
+	rest := EncodeQuery(pattern[i:])
+	for i := strings.IndexByte(rest, '%'); i >= 0; i = strings.IndexByte(rest, '%') {
+		if c, ok := Unescape(rest[i:]); ok && strings.IndexByte(queryDelims, c) >= 0 {
 			return true
 		}
+		rest = rest[i+1:]
 	}
 	return false
 }
