@@ -63,7 +63,7 @@ func BenchmarkGrowth(b *testing.B) {
 		}
 		compare(b, aLongTurn, sets[:]...)
 	})
-	for name, config := range map[string]string{"100000-origins": everything, "100000-origins-small-cache": "robots: {cache_bytes: 35MiB}\nlog: {audit: audit.jsonl}\n"} {
+	for name, config := range map[string]string{"100000-origins": everything, "100000-origins-small-cache": "robots: {cache_bytes: 49MiB}\nlog: {audit: audit.jsonl}\n"} {
 		b.Run(name, func(b *testing.B) {
 			g := gate(b, dir, config)
 			all := plain(http.StatusForbidden, o.rotating("/no/1k"))
