@@ -21,7 +21,6 @@ type snapshotStore interface {
 type diskStore interface {
 	snapshotStore
 	Archive
-	Length(digest string) int64 // of a body; 0: there is none
 }
 
 // openStore opens the snapshots on disk, or in memory if another gate uses the folder.
@@ -61,7 +60,7 @@ func (g *Gate) history(origin string) (all []admin.Past, err error) {
 		name, token, _ := snapshot.SplitSlot(a.Slot)
 		all = append(all, admin.Past{
 			From: a.From.UTC(), To: a.To.UTC(), Crawlers: a.Crawlers, Crawler: name, Token: token,
-			Status: s.Status, SHA256: s.SHA256, Error: s.Error, Bytes: g.disk.Length(s.SHA256),
+			Status: s.Status, SHA256: s.SHA256, Error: s.Error, Bytes: a.Bytes,
 		})
 	}
 	return all, err

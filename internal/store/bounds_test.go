@@ -138,7 +138,7 @@ func TestEntries(t *testing.T) {
 					hosts++
 				}
 				save(t, d, sets)
-				if n := len(d.lines); n > most+inSegment {
+				if n := len(d.records); n > most+inSegment {
 					t.Fatalf("%d hosts: there are %d entries", hosts, n)
 				}
 			}

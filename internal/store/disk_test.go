@@ -140,58 +140,39 @@ func sound(t *testing.T, d *Disk) {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	for key, l := range x.lines { // answers that were dropped are in the files until their segment is removed
-		if _, known := d.lines[key]; l.kind == answer && !known {
+	for key, r := range x.records { // answers that were dropped are in the files until their segment is removed
+		if _, known := d.records[key]; r.kind == answer && !known {
 			x.remove(key)
 		}
 	}
-	f := &Disk{Reader: x}
-	needed := d.needed()
-	if inFiles := f.needed(); !maps.Equal(needed, inFiles) {
-		t.Errorf("needed of segments in memory: %v, in the files: %v", needed, inFiles)
-	}
-	if !maps.Equal(x.lines, d.lines) {
-		t.Errorf("%d lines in the files, %d in memory, or other ones", len(x.lines), len(d.lines))
-	}
-	if !maps.Equal(x.bodies, d.bodies) {
-		for text, b := range x.bodies {
-			if d.bodies[text] != b {
-				t.Errorf("body %x in the files: %v, in memory: %v", text, b, d.bodies[text])
-			}
-		}
-		t.Errorf("%d bodies in the files, %d in memory, or other ones", len(x.bodies), len(d.bodies))
+	if !maps.Equal(x.records, d.records) {
+		t.Errorf("%d records in the files, %d in memory, or other ones", len(x.records), len(d.records))
 	}
 	if x.origins != d.origins || x.count != d.count || len(x.segments) != len(d.segments) {
 		t.Fatalf("in the files: %d origins, %d answers, %d segments; in memory: %d, %d, %d",
 			x.origins, x.count, len(x.segments), d.origins, d.count, len(d.segments))
 	}
+	needed := map[uint32]int64{}
+	for key, r := range d.records {
+		needed[r.segment] += r.bytes()
+		var line struct{ Key string }
+		body, err := d.read(r, &line)
+		if err != nil || (r.text != 0 || len(body) > 0) && bodyID(snapshot.Digest(string(body))) != r.text {
+			t.Errorf("record %x of %s: %v, a body of %d bytes", key, line.Key, err, len(body))
+		}
+	}
 	for i, s := range d.segments {
 		if x.segments[i].damaged > s.damaged {
 			t.Errorf("%d items are damaged", x.segments[i].damaged)
 		}
-		if f := x.segments[i]; s.number != f.number || s.size != f.size || s.items != f.items || needed[s.number] > s.size {
-			t.Errorf("a segment in the files: %+v, in memory: %+v, of which %d bytes are needed", f, s, needed[s.number])
+		if f := x.segments[i]; s.number != f.number || s.size != f.size || s.items != f.items || s.needed != f.needed || s.needed != needed[s.number] || s.needed > s.size {
+			t.Errorf("a segment in the files: %+v, in memory: %+v; its records have %d bytes", f, s, needed[s.number])
 		}
 	}
 	listed := map[id]bool{}
-	for key, l := range d.lines {
-		if _, kept := d.bodies[l.text]; !kept && l.text != 0 && l.kind != answer { // the answer may have been dropped, and be back
-			t.Errorf("line %x names a body that is not kept", key)
-		}
-		data, err := d.segment(l.segment).read(l.offset, l.length)
-		if err := errors.Join(err, parse(data, l.sum, &struct{}{})); err != nil {
-			t.Errorf("line %x: %v", key, err)
-		}
-	}
-	for text, b := range d.bodies {
-		data, err := d.segment(b.segment).read(b.offset, b.length)
-		if err != nil || bodyID(snapshot.Digest(string(data))) != text {
-			t.Errorf("body %x: %d bytes, %v", text, len(data), err)
-		}
-	}
 	for _, answers := range d.answers {
 		for _, s := range answers {
-			if d.lines[s.key].kind == answer && !listed[s.key] {
+			if d.records[s.key].kind == answer && !listed[s.key] {
 				listed[s.key] = true
 			} else {
 				t.Errorf("answer %x is gone, or listed twice", s.key)
@@ -307,28 +288,16 @@ func TestAtOnce(t *testing.T) {
 	reading.Wait()
 }
 
-// TestSharedBodies: a body is on disk once. It is kept as long as a set or an answer names it, also when it
-// is moved.
+// TestSharedBodies: a body is kept as long as a set or an answer names it, also when it is moved.
 func TestSharedBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		d := openFor(t, dir, Limits{Keep: 24 * time.Hour, Bytes: 1 << 20})
+		dir, limits := t.TempDir(), Limits{Keep: 24 * time.Hour, Bytes: 1 << 20}
+		d := openFor(t, dir, limits)
 		defer func() { d.Close() }()
-		shared := robots(0, 10_000)
-		sets := map[string]snapshot.Set{}
-		for i := range 50 {
-			sets[origin(i)] = answered(shared)
-		}
-		save(t, d, sets)
-		if n := onDisk(t, dir); n > 50*500+10_000 {
-			t.Errorf("%d bytes for 50 records of the same 10,000 bytes", n)
-		}
-		for i := range 49 { // of the 50th it is in the way of what is removed
-			save(t, d, map[string]snapshot.Set{origin(i): answered(robots(1, 2000)), "https://changes.example": answered(robots(i, 9000))})
-		}
-		saved := 100
-		step := func(what string, want bool) {
+		shared, saved := robots(0, 10_000), 0
+		step := func(what string, want bool, sets map[string]snapshot.Set) {
 			t.Helper()
+			save(t, d, sets)
 			for range 40 { // all older segments are moved or removed
 				time.Sleep(time.Hour) // fake clock
 				save(t, d, map[string]snapshot.Set{"https://changes.example": answered(robots(saved, 9000))})
@@ -337,24 +306,30 @@ func TestSharedBodies(t *testing.T) {
 			if d.segment(1) != nil {
 				t.Errorf("%s: the first segment is still there", what)
 			}
-			if got := d.kept(shared); got != want {
-				t.Errorf("%s: the body is kept: %v", what, got)
+			r, err := Read(dir, limits.Keep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			if _, err := r.Body(snapshot.Digest(shared)); d.kept(shared) != want || (err == nil) != want {
+				t.Errorf("%s: the body is kept: %v, and read beside: %v", what, d.kept(shared), err)
 			}
 			sound(t, d)
 			d.Close()
-			d = openFor(t, dir, Limits{Keep: 24 * time.Hour, Bytes: 1 << 20})
+			d = openFor(t, dir, limits)
 		}
-		step("one record names it", true)
-		loaded(t, d, origin(49), sets[origin(49)])
-		save(t, d, map[string]snapshot.Set{origin(49): answered(robots(1, 2000))})
+		set := answered(shared)
+		step("two sets name it", true, map[string]snapshot.Set{origin(1): set, origin(2): set})
+		loaded(t, d, origin(1), set)
+		step("one set names it", true, map[string]snapshot.Set{origin(1): answered("other")})
+		loaded(t, d, origin(2), set)
+		save(t, d, map[string]snapshot.Set{origin(2): answered("other")})
 		time.Sleep(23 * time.Hour) // fake clock
 		if !d.kept(shared) {
 			t.Error("gone although an answer names it")
 		}
-		save(t, d, map[string]snapshot.Set{origin(50): answered(shared)})
-		step("another record names it", true)
-		save(t, d, map[string]snapshot.Set{origin(50): {}})
-		step("nothing names it", false)
+		step("another set names it", true, map[string]snapshot.Set{origin(3): set})
+		step("nothing names it", false, map[string]snapshot.Set{origin(3): {}})
 	})
 }
 

@@ -1,7 +1,12 @@
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,40 +15,27 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"robotsgate/policy/snapshot"
 )
 
 // maxAnswers is how many superseded answers a file may have of each kind, with a body and without, so that
 // failures don't push out rules. An origin that changes its robots.txt at every fetch, a day apart, has a year's.
 const maxAnswers = 400
 
-// A Reader reads what is in the segments, a snapshot.Archive. It knows where they have what the store still needs, which takes
-// about 150 bytes of memory for an origin.
+// A Reader reads what is in the segments, a snapshot.Archive. It knows where they have what the store still needs, which
+// takes about 100 bytes of memory for an origin.
 type Reader struct {
 	dir  string
 	keep time.Duration // of superseded answers
 
 	mu       sync.RWMutex
 	segments []*segment          // the oldest first
-	lines    map[id]line         // by key
-	bodies   map[id]body         // also some that no line names any more
-	answers  map[id][]superseded // by the file that they were, the oldest first
+	records  map[id]record       // the last one of each key
+	answers  map[id][]superseded // by the file that they were, the oldest first; those without a body by its complement
 	count    int                 // of superseded answers
 	origins  int64               // with a robots.txt; for configured crawlers and for other clients they count as two
-	gone     int                 // lines that are no longer needed, since they were last looked for
-}
-
-// A line is where the last line of a key is.
-type line struct {
-	place
-	length, sum uint32
-	kind        kind
-	text        id // the body that it names
-}
-
-// A body is where a body is.
-type body struct {
-	place  // its segment is 0 if there is none
-	length uint32
+	named    map[id]id           // keys by the bodies that their records have; nil: it has to be looked for
 }
 
 // superseded is the key of an answer and when it was superseded, in Unix nanoseconds.
@@ -52,46 +44,78 @@ type superseded struct {
 	key id
 }
 
-// openIndex reads the index files in a folder. Answers that were superseded for the time keep are no longer shown.
-func openIndex(dir string, flag int, keep time.Duration) (*Reader, error) {
-	x := &Reader{dir: dir, keep: keep, lines: map[id]line{}, bodies: map[id]body{}, answers: map[id][]superseded{}}
-	if err := x.open(flag); err != nil {
-		return nil, errors.Join(err, x.Close())
+// An id is a part of a SHA-256: of a key, a file, a host or a body. Zero is none.
+type id uint64
+
+func idOf(text string) id {
+	sum := sha256.Sum256([]byte(text))
+	return id(binary.BigEndian.Uint64(sum[:]))
+}
+
+// bodyID returns the id of the body with a digest in hex; zero without one.
+func bodyID(digest string) id {
+	n, _ := strconv.ParseUint(digest[:min(16, len(digest))], 16, 64)
+	return id(n)
+}
+
+// Read opens the snapshots in a folder, also while a gate uses it, and does not see later changes. The error is
+// fs.ErrNotExist if there are none. Keep is that of [Limits].
+func Read(dataDir string, keep time.Duration) (x *Reader, err error) {
+	const most = 10
+	for range most { // a gate may remove a segment meanwhile
+		if x, err = openIndex(filepath.Join(dataDir, snapshotsDir), os.O_RDONLY, keep); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err != nil {
+		return nil, err
+	}
+	x.named = make(map[id]id, len(x.records))
+	for key, r := range x.records {
+		x.named[r.text] = key
 	}
 	return x, nil
 }
 
-// open opens all files before it reads, so that a gate that removes one takes nothing away.
-func (x *Reader) open(flag int) error {
-	files, err := os.ReadDir(x.dir) // sorted, and so the oldest first
+// openIndex reads the index files in a folder. Answers that were superseded for the time keep are no longer shown. All
+// files are opened before they are read, so that a gate that removes one takes nothing away.
+func openIndex(dir string, flag int, keep time.Duration) (_ *Reader, err error) {
+	x := &Reader{dir: dir, keep: keep, answers: map[id][]superseded{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, x.Close())
+		}
+	}()
+	files, err := os.ReadDir(dir) // sorted, and so the oldest first
 	if err != nil {
-		return err
+		return nil, err
 	}
 	items, last := 0, ""
 	for _, file := range files {
 		name, isData := strings.CutSuffix(file.Name(), dataSuffix)
 		if index, ok := strings.CutSuffix(file.Name(), indexSuffix); ok && index != last && flag&os.O_CREATE != 0 {
-			_ = os.Remove(filepath.Join(x.dir, file.Name())) // a kill has left it without its data
+			_ = os.Remove(filepath.Join(dir, file.Name())) // a kill has left it without its data
 		}
 		last = name
 		number, err := strconv.ParseUint(name, 10, 32)
 		if !isData || err != nil {
 			continue
 		}
-		s, err := openSegment(x.dir, uint32(number), flag)
+		s, err := openSegment(dir, uint32(number), flag)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		x.segments = append(x.segments, s)
 		items += int(s.items)
 	}
-	x.lines, x.bodies = make(map[id]line, items), make(map[id]body, items) // or else to grow them takes long
+	x.records = make(map[id]record, items) // or else to grow it takes long
 	for _, s := range x.segments {
 		if err := s.scan(func(it item) bool { s.damaged--; x.add(&it); return true }); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return x, nil
 }
 
 // Close closes the files.
@@ -116,63 +140,92 @@ func (x *Reader) expired() int64 { return time.Now().Add(-x.keep).UnixNano() }
 
 // add takes up an item that follows all others.
 func (x *Reader) add(it *item) {
-	if it.hasBody {
-		x.bodies[it.text] = body{it.end(), it.body}
-	}
+	_, known := x.records[it.key]
+	x.remove(it.key)
+	x.records[it.key] = it.record
+	x.segment(it.segment).needed += it.bytes()
 	switch it.kind {
-	case orphan:
-		return
-	case forget:
-		x.remove(it.key)
-		return
-	}
-	_, known := x.lines[it.key]
-	x.lines[it.key] = line{it.place, it.line, it.sum, it.kind, it.text}
-	switch {
-	case known: // a set is replaced, or an answer was moved
-		x.gone++
-	case it.kind == originSet:
+	case originSet:
 		x.origins++
-	case it.kind == answer:
+	case answer:
 		x.count++
-		x.list(it.file, superseded{it.at, it.key})
+		if known { // it was only moved
+			return
+		}
+		file := it.file
+		if it.text == 0 {
+			file = ^file
+		}
+		x.list(file, superseded{it.at, it.key})
 	}
 }
 
-// list adds a superseded answer to those of its file. If there are too many of its kind, the oldest goes.
+// list adds a superseded answer to others. If they are too many, the oldest goes.
 func (x *Reader) list(file id, s superseded) {
 	all := x.answers[file]
 	after := sort.Search(len(all), func(i int) bool { return all[i].at > s.at }) // most often all are before it
 	all = slices.Insert(all, after, s)
-	n, first, withBody := 0, 0, x.lines[s.key].text != 0
-	for i, s := range slices.Backward(all) {
-		if (x.lines[s.key].text != 0) == withBody {
-			n, first = n+1, i
-		}
-	}
-	if n > maxAnswers {
-		x.remove(all[first].key)
-		all = slices.Delete(all, first, first+1)
+	if len(all) > maxAnswers {
+		x.remove(all[0].key)
+		all = slices.Delete(all, 0, 1)
 	}
 	x.answers[file] = all
 }
 
-// remove removes the line of a key, if there is one. The list of answers is the caller's.
+// remove removes the record of a key, if there is one. The list of answers is the caller's.
 func (x *Reader) remove(key id) {
-	x.gone++
-	switch x.lines[key].kind {
+	r, ok := x.records[key]
+	if !ok {
+		return
+	}
+	switch r.kind {
 	case originSet:
 		x.origins--
 	case answer:
 		x.count--
 	}
-	delete(x.lines, key)
+	x.segment(r.segment).needed -= r.bytes()
+	delete(x.records, key)
 }
 
-// bytes is the size of all files.
-func (x *Reader) bytes() (n int64) {
-	for _, s := range x.segments {
-		n += s.bytes()
+// read reads a record: the JSON of its line, and its body.
+func (x *Reader) read(r record, line any) (body []byte, err error) {
+	data, err := x.segment(r.segment).read(r)
+	if err != nil {
+		return nil, err
 	}
-	return n
+	if crc32.Checksum(data[:r.line], castagnoli) != r.sum {
+		return nil, errors.New("a line does not match its checksum")
+	}
+	return data[r.line:], json.Unmarshal(data[:r.line], line)
+}
+
+// A setLine is the JSON of a set. Its Last is left out if it is Good, and its Body follows the line.
+type setLine struct {
+	Key string `json:"key"`
+	snapshot.DatedSet
+}
+
+// An answerLine is the JSON of a superseded answer.
+type answerLine struct {
+	Key string `json:"key"` // of the set
+	snapshot.Answer
+}
+
+// load returns the set of a key, nil if there is none. Its body may be damaged. The caller holds mu.
+func (x *Reader) load(key string) (*snapshot.DatedSet, error) {
+	r, ok := x.records[idOf(key)]
+	if !ok {
+		return nil, nil
+	}
+	var set setLine
+	body, err := x.read(r, &set)
+	if err != nil || set.Key != key {
+		return nil, err // another key has the same id by chance
+	}
+	if set.Last == nil {
+		set.Last = set.Good // as for most origins, and so kept once
+	}
+	set.Body = body
+	return &set.DatedSet, nil
 }

@@ -27,12 +27,12 @@ func TestFullDisk(t *testing.T) {
 	first, second := answered("first"), answered(robots(2, 400))
 	save(t, d, map[string]snapshot.Set{origin(1): first})
 	size := onDisk(t, dir)
-	for more := range uint64(1200) {
+	for more := range uint64(2400) {
 		limit(uint64(d.segments[0].size) + more)
 		err := d.Save(t.Context(), map[string]snapshot.Set{origin(1): second, origin(2): second})
 		limit(usual.Cur)
 		if err == nil {
-			if more < 800 {
+			if more < 1200 {
 				t.Errorf("saved into %d bytes", more)
 			}
 			loaded(t, d, origin(1), second)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -39,7 +38,7 @@ func (m *Memory) Save(_ context.Context, sets map[string]snapshot.Set) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, set := range sets {
-		m.forgetLocked(key)
+		m.forget(key)
 		n := size(key, set)
 		if set.Empty() || n > m.maxBytes {
 			continue
@@ -48,7 +47,7 @@ func (m *Memory) Save(_ context.Context, sets map[string]snapshot.Set) error {
 			if m.bytes+n <= m.maxBytes {
 				break
 			}
-			m.forgetLocked(other)
+			m.forget(other)
 		}
 		m.sets[key] = set
 		m.bytes += n
@@ -56,7 +55,8 @@ func (m *Memory) Save(_ context.Context, sets map[string]snapshot.Set) error {
 	return nil
 }
 
-func (m *Memory) forgetLocked(key string) {
+// forget forgets the set under a key, if there is one. The caller holds mu.
+func (m *Memory) forget(key string) {
 	if set, ok := m.sets[key]; ok {
 		m.bytes -= size(key, set)
 		delete(m.sets, key)
@@ -68,24 +68,20 @@ func (m *Memory) Acquire(context.Context, string) (release func(), changed bool)
 	return nil, false
 }
 
-// Origins returns origins by the name of their host.
+// Origins returns origins by their name.
 func (m *Memory) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	for key := range m.sets {
-		scope := snapshot.ParseKey(key)
-		if !scope.TDMRep && hostOf(scope.Origin) >= from && strings.Contains(scope.Origin, contains) {
+		if scope := snapshot.ParseKey(key); !scope.TDMRep && scope.Origin >= from && strings.Contains(scope.Origin, contains) {
 			origins = append(origins, scope.Origin)
 		}
 	}
-	m.mu.Unlock()
-	slices.SortFunc(origins, func(a, b string) int { return cmp.Or(strings.Compare(hostOf(a), hostOf(b)), strings.Compare(a, b)) })
-	origins = slices.Compact(origins)
-	for i := max(limit, 1); i < len(origins); i++ {
-		if host := hostOf(origins[i]); host != hostOf(origins[i-1]) { // a host's origins stay together
-			return origins[:i], host, nil
-		}
+	slices.Sort(origins)
+	if origins = slices.Compact(origins); len(origins) > limit {
+		origins, next = origins[:limit], origins[limit]
 	}
-	return origins, "", nil
+	return origins, next, nil
 }
 
 // Usage returns what is in memory.

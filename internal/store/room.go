@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,7 +23,7 @@ type Limits struct {
 // DefaultLimits returns the limits that suit most gates.
 func DefaultLimits() Limits { return Limits{Keep: 365 * 24 * time.Hour, Bytes: 10 << 30} }
 
-// maxEntries bounds the sets and superseded answers, and so the index in memory: to some 450 MiB.
+// maxEntries bounds the sets and superseded answers, and so the index in memory: to some 300 MiB.
 const maxEntries = 3 << 20
 
 // segment is the size at which a segment is full.
@@ -60,78 +61,47 @@ func (d *Disk) last() (*segment, error) {
 	return s, nil
 }
 
-// crowded reports whether the store is so large that another segment would not fit within the limits.
-func (d *Disk) crowded() bool {
-	return d.bytes() > d.limits.Bytes-d.limits.segment() || len(d.lines) > d.entries
+// bytes is the size of all files.
+func (d *Disk) bytes() (n int64) {
+	for _, s := range d.segments {
+		n += s.bytes()
+	}
+	return n
 }
 
-// makeRoom removes segments of which little is needed. When the store is crowded, it also removes the oldest superseded
-// answers, and when there are none left, the oldest sets.
+// crowded reports whether the store is so large that another segment would not fit within the limits.
+func (d *Disk) crowded() bool {
+	return d.bytes() > d.limits.Bytes-d.limits.segment() || len(d.records) > d.entries
+}
+
+// makeRoom removes segments of which little is needed. As long as the store is crowded, it also removes the oldest
+// superseded answers, and when there are none left, the oldest sets.
 func (d *Disk) makeRoom() error {
 	for until := d.expired(); ; {
 		d.removeAnswers(until)
-		if !d.crowded() && d.gone < len(d.lines)/8 {
-			return nil // it is not worth the time to look at all lines
-		}
-		needed, moved := d.needed(), false
+		moved := false
 		for _, s := range slices.Clone(d.segments[:max(len(d.segments)-1, 0)]) {
-			if n := needed[s.number]; n < s.size/2 || d.crowded() && n < s.size/8*7 {
+			if s.needed <= s.size/2 || d.crowded() && s.needed < s.size/8*7 {
 				if err := d.move(s); err != nil {
 					return err
 				}
 				moved = true
 			}
 		}
-		d.gone = 0
 		switch {
 		case !d.crowded() || len(d.segments) < 2 && !moved:
 			return nil
-		case moved:
-		case len(d.answers) > 0:
-			until = d.oldest(16 + d.count/8)
-		default:
-			if removed, err := d.removeOldestSets(); err != nil || !removed {
-				return err
-			}
+		case !moved && len(d.answers) == 0:
+			d.mu.Lock()
+			d.removeRecords(d.segments[0])
+			d.mu.Unlock()
 		}
-	}
-}
-
-// needed returns how many bytes of each segment's data are needed, by its number. It forgets the bodies that no line names.
-func (d *Disk) needed() map[uint32]int64 {
-	d.mu.RLock() // others read meanwhile
-	needed, named := map[uint32]int64{}, make(map[id]bool, len(d.bodies))
-	for _, l := range d.lines {
-		needed[l.segment] += int64(l.length)
-		named[l.text] = true
-	}
-	var unnamed []id
-	for text, b := range d.bodies {
-		if named[text] {
-			needed[b.segment] += int64(b.length)
+		if kept := time.Now().UnixNano() - until; kept > int64(time.Second) {
+			until += kept / 8
 		} else {
-			unnamed = append(unnamed, text)
+			until = math.MaxInt64 // also those from the future, of a clock that was set back
 		}
 	}
-	d.mu.RUnlock()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, text := range unnamed {
-		delete(d.bodies, text)
-	}
-	return needed
-}
-
-// oldest returns when the last of the n answers was superseded that were superseded first, in Unix nanoseconds.
-func (d *Disk) oldest(n int) int64 {
-	var all []int64
-	for _, some := range d.answers {
-		for _, s := range some {
-			all = append(all, s.at)
-		}
-	}
-	slices.Sort(all)
-	return all[min(n, len(all))-1]
 }
 
 // removeAnswers removes the answers that were superseded until a time in Unix nanoseconds, and those that are lost.
@@ -143,7 +113,7 @@ func (d *Disk) removeAnswers(until int64) {
 			if s.at <= until {
 				d.remove(s.key)
 			}
-			return d.lines[s.key].segment == 0
+			return d.records[s.key].segment == 0
 		})
 		if d.answers[file] = all; len(all) == 0 {
 			delete(d.answers, file)
@@ -151,32 +121,30 @@ func (d *Disk) removeAnswers(until int64) {
 	}
 }
 
-// removeOldestSets removes the sets of the oldest segment that has any, so that less is needed of it and of those
-// with their bodies. It reports whether there were any.
-func (d *Disk) removeOldestSets() (removed bool, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, s := range d.segments {
-		err := s.scan(func(it item) bool {
-			if l := d.lines[it.key]; l.place == it.place && l.kind != answer {
-				d.remove(it.key)
-				removed = true
-			}
-			return true
-		})
-		if err != nil || removed {
-			return removed, err
+// removeRecords removes the records of a segment.
+func (d *Disk) removeRecords(s *segment) {
+	for key, r := range d.records {
+		if r.segment == s.number {
+			d.remove(key)
 		}
 	}
-	return false, nil
 }
 
 // move appends what is needed of a segment to the last one, and removes it.
 func (d *Disk) move(s *segment) error {
-	b := batch{texts: map[id]bool{}}
+	var b batch
 	var failed error
 	err := s.scan(func(it item) bool {
-		if d.moveItem(&b, s, it); len(b.data) >= d.limits.batch() {
+		if d.records[it.key].place != it.place {
+			return true
+		}
+		data, err := s.read(it.record)
+		if err != nil { // it must not prevent the rest from being moved
+			return true
+		}
+		it.offset = uint32(len(b.data))
+		b.data, b.items = append(b.data, data...), append(b.items, it)
+		if len(b.data) >= d.limits.batch() {
 			failed = d.append(&b)
 		}
 		return failed == nil
@@ -189,6 +157,11 @@ func (d *Disk) move(s *segment) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if s.needed > 0 {
+		d.log.Warn("a part of the snapshots can't be read; it will be fetched again", "file", s.data.Name(), "bytes", s.needed)
+		s.damaged++
+		d.removeRecords(s)
+	}
 	d.segments = slices.DeleteFunc(d.segments, func(other *segment) bool { return other == s })
 	err = s.close()
 	if s.damaged > 0 { // a person may still find something; only the last one stays
@@ -203,46 +176,6 @@ func (d *Disk) move(s *segment) error {
 	return nil
 }
 
-// moveItem adds what is needed of an item of a segment to a batch.
-func (d *Disk) moveItem(b *batch, s *segment, it item) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	l, known := d.lines[it.key]
-	if it.kind == forget { // or else an older segment's set would be back after a restart
-		if !known && s != d.segments[0] {
-			it.offset = uint32(len(b.data))
-			b.items = append(b.items, it)
-		}
-		return
-	}
-	needed := l.place == it.place
-	it.hasBody = it.hasBody && d.bodies[it.text].place == it.end()
-	if !needed {
-		it.kind, it.offset, it.line = orphan, it.offset+it.line, 0
-	}
-	length := it.line
-	if it.hasBody {
-		length += it.body + 1 // with the newline
-	} else if it.body = 0; !needed {
-		return
-	}
-	data, err := s.read(it.offset, length)
-	if err != nil { // it is lost, and must not prevent the rest from being moved
-		d.log.Warn("a part of the snapshots can't be read; it will be fetched again", "folder", d.dir, "error", err)
-		s.damaged++
-		if needed {
-			d.remove(it.key)
-		}
-		if it.hasBody {
-			delete(d.bodies, it.text)
-		}
-		return
-	}
-	it.offset = uint32(len(b.data))
-	b.data = append(b.data, data...)
-	b.items = append(b.items, it)
-}
-
 // syncDir makes the names of files in a folder safe against a power cut.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" { // it can't
@@ -252,6 +185,5 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return f.Sync()
+	return errors.Join(f.Sync(), f.Close())
 }

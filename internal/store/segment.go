@@ -1,7 +1,6 @@
 package store
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,23 +9,24 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 )
 
-// A segment is a part of the store: a data file, to which lines and bodies are only appended, and an index file
-// with an item of fixed size for each line.
+// A segment is a part of the store: a data file, to which records are only appended, and an index file with an item of
+// fixed size for each.
 //
-// A line of the data file is a JSON object that begins with a key:
+// A record of the data file is a line of JSON that begins with a key, and the body that it names, if it names one:
 //
 //	{"key":"https://example.com","good":{"status":200,…}}
+//	User-agent: *
+//	Disallow: /private/
 //
-// It is a set, or an answer that another has superseded. The body that it names follows the line, unless the store
-// had that body already. A newline follows the body.
+// It is a set, or an answer that another has superseded.
 type segment struct {
 	number      uint32 // from 1 on; later segments have higher numbers
 	data, index *os.File
 	size        int64 // of the data file
 	items       int64 // in the index file
+	needed      int64 // bytes of the data file
 	damaged     int64 // items that were not sound when it was opened; 1: the index file was lost
 }
 
@@ -66,13 +66,10 @@ func (s *segment) close() error { return errors.Join(s.data.Close(), s.index.Clo
 // bytes is the size of both files.
 func (s *segment) bytes() int64 { return s.size + s.items*itemSize }
 
-// read returns bytes of the data file.
-func (s *segment) read(offset, length uint32) ([]byte, error) {
-	if s == nil { // it has been removed, but a damaged index file did not say that this was needed
-		return nil, os.ErrNotExist
-	}
-	b := make([]byte, length)
-	_, err := s.data.ReadAt(b, int64(offset))
+// read returns a record as it is on disk.
+func (s *segment) read(r record) ([]byte, error) {
+	b := make([]byte, r.bytes())
+	_, err := s.data.ReadAt(b, int64(r.offset))
 	return b, err
 }
 
@@ -116,7 +113,7 @@ func (s *segment) scan(f func(item) bool) error {
 		for ; len(some) > 0; some = some[itemSize:] {
 			it, ok := parseItem(some[:itemSize])
 			it.segment = s.number
-			sound := ok && int64(it.offset)+int64(it.line)+int64(it.body) <= s.size
+			sound := ok && int64(it.offset)+it.bytes() <= s.size
 			if sound && !f(it) {
 				return nil
 			}
@@ -125,62 +122,45 @@ func (s *segment) scan(f func(item) bool) error {
 	return nil
 }
 
-// A kind says what a line is.
+// A kind says what a record is.
 type kind byte
 
 const (
 	originSet kind = iota + 1 // of a robots.txt, for all of its clients
-	otherSet
-	answer // superseded
-	forget // no line: the key has no set any more
-	orphan // no line: there is only a body
+	otherSet                  // also an empty one, which says that the set of a key was forgotten
+	answer                    // superseded
 )
 
-// An id is a part of a SHA-256: of a key, a file, a host or a body. Zero is none.
-type id uint64
-
-func idOf(text string) id {
-	sum := sha256.Sum256([]byte(text))
-	return id(binary.BigEndian.Uint64(sum[:]))
-}
-
-// bodyID returns the id of the body with a digest in hex; zero without one.
-func bodyID(digest string) id {
-	n, _ := strconv.ParseUint(digest[:min(16, len(digest))], 16, 64)
-	return id(n)
-}
-
-// A place is where something begins in a data file.
+// A place is where a record begins.
 type place struct{ segment, offset uint32 }
 
-// An item describes a line of a data file and the body after it.
-type item struct {
-	kind       kind
-	hasBody    bool   // the body that the line names follows it
-	place             // of the line
+// A record says where one is, and what its line names.
+type record struct {
+	place
 	line, body uint32 // their lengths
 	sum        uint32 // the CRC-32C of the line
-
-	key  id // of the line
-	file id // that the line is about; the key of its set for all crawlers
-	host id // of the file, without a port
-	text id // the body that the line names, wherever it is
-
-	at int64 // when an answer was superseded, in Unix nanoseconds
+	kind       kind
+	text       id // of the body
 }
 
-// end is where the line ends, and the body begins if it has one.
-func (it *item) end() place { return place{it.segment, it.offset + it.line} }
+// bytes is the length of the line and the body.
+func (r *record) bytes() int64 { return int64(r.line) + int64(r.body) }
+
+// An item describes a record in an index file.
+type item struct {
+	record
+	key  id    // of the line
+	file id    // that the line is about; the key of its set for all crawlers
+	host id    // of the file, without a port
+	at   int64 // when an answer was superseded, in Unix nanoseconds
+}
 
 // itemSize is the length of an item in an index file. A CRC-32C is its end.
 const itemSize = 64
 
 func (it *item) appendTo(b []byte) []byte {
-	start, flag := len(b), byte(0)
-	if it.hasBody {
-		flag = 1
-	}
-	b = append(b, byte(it.kind), flag, 0, 0)
+	start := len(b)
+	b = append(b, byte(it.kind), 0, 0, 0)
 	for _, n := range []uint32{it.offset, it.line, it.body, it.sum} {
 		b = binary.BigEndian.AppendUint32(b, n)
 	}
@@ -193,8 +173,7 @@ func (it *item) appendTo(b []byte) []byte {
 func parseItem(b []byte) (it item, ok bool) {
 	n32 := binary.BigEndian.Uint32
 	n64 := func(b []byte) id { return id(binary.BigEndian.Uint64(b)) }
-	it = item{kind: kind(b[0]), hasBody: b[1] == 1, line: n32(b[8:]), body: n32(b[12:]), sum: n32(b[16:])}
-	it.offset = n32(b[4:])
+	it.kind, it.offset, it.line, it.body, it.sum = kind(b[0]), n32(b[4:]), n32(b[8:]), n32(b[12:]), n32(b[16:])
 	it.key, it.file, it.host, it.text, it.at = n64(b[20:]), n64(b[28:]), n64(b[36:]), n64(b[44:]), int64(n64(b[52:]))
 	const sum = itemSize - 4
 	return it, n32(b[sum:]) == crc32.Checksum(b[:sum], castagnoli)

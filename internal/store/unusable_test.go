@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gofrs/flock"
-
 	"robotsgate/policy/snapshot"
 )
 
@@ -72,82 +70,28 @@ func forOthers(t *testing.T, err error) error {
 	return err
 }
 
-// TestSetAsideOld: snapshots of the form of earlier versions are set aside, and everything else stays.
-func TestSetAsideOld(t *testing.T) {
+// TestEarlierVersion: the first start says that snapshots of the form of earlier versions are not used; everything stays.
+func TestEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
-	old := map[string]string{"snapshots.db": "an index", "snapshots/ab/abcd": "a body"}
-	others := map[string]string{"ca.pem": "a certificate", "gate-id": "an id", "configurations/x.yaml": "a configuration"}
-	fill := func(files map[string]string) {
-		t.Helper()
-		for name, content := range files {
-			path := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
-				t.Fatal(err)
-			}
+	files := map[string]string{"snapshots.db": "an index", "snapshots/ab/abcd": "a body", "ca.pem": "a certificate", "configurations/x.yaml": "a configuration"}
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	check := func(where string, files map[string]string) {
-		t.Helper()
-		for name, want := range files {
-			if got, err := os.ReadFile(filepath.Join(where, name)); err != nil || string(got) != want {
-				t.Errorf("%s: got %q, %v", name, got, err)
-			}
-		}
-	}
-	fill(old)
-	fill(others)
-
-	lock := flock.New(filepath.Join(dir, "snapshots.db"), flock.SetFlag(os.O_RDWR))
-	if ok, err := lock.TryLock(); !ok || err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(dir, ample, slog.New(slog.DiscardHandler)); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), dir) {
-		t.Errorf("while a gate of an earlier version runs: got %v, want ErrInUse with the folder", err)
-	}
-	check(dir, old)
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	set := answered("one")
-	aside := filepath.Join(dir, "old-snapshots")
 	d, log := openLogged(t, dir, ample)
-	if !strings.Contains(log.String(), aside) || strings.Count(log.String(), "\n") != 1 {
+	if !strings.Contains(log.String(), dir) || strings.Count(log.String(), "\n") != 1 {
 		t.Errorf("log: %s", log)
 	}
+	set := answered("one")
 	save(t, d, map[string]snapshot.Set{origin(1): set})
 	d.Close()
-	check(aside, old)
-	check(dir, others)
 	d = openFor(t, dir, ample) // and no second line
 	loaded(t, d, origin(1), set)
-	d.Close()
-
-	// An earlier version has run again since.
-	fill(map[string]string{"snapshots.db": "another index", "snapshots/ab/abcd": "another body"})
-	d, log = openLogged(t, dir, ample)
-	if log.Len() == 0 {
-		t.Error("nothing is logged the second time")
-	}
-	loaded(t, d, origin(1), set) // what is of the new form stays
-	save(t, d, map[string]snapshot.Set{origin(1): set})
-	check(aside, old)
-	check(dir, others)
-}
-
-// TestSetAsideBrokenOff: a start that was killed between its two steps is completed by the next one.
-func TestSetAsideBrokenOff(t *testing.T) {
-	dir := t.TempDir()
-	aside := filepath.Join(dir, "old-snapshots")
-	if err := errors.Join(os.MkdirAll(filepath.Join(aside, snapshotsDir), 0o700), os.WriteFile(filepath.Join(dir, "snapshots.db"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	d, log := openLogged(t, dir, ample)
-	save(t, d, map[string]snapshot.Set{origin(1): answered("one")})
-	if _, err := os.Stat(filepath.Join(aside, "snapshots.db")); err != nil || log.Len() == 0 {
-		t.Errorf("%v, log: %s", err, log)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "snapshots.db")); err == nil {
-		t.Error("the old index is still there")
+	for name, want := range files {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s: got %q, %v", name, got, err)
+		}
 	}
 }

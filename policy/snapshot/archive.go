@@ -32,6 +32,7 @@ type Answer struct {
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to,omitzero"` // when another took its place; zero: none has
 	Snapshot *Snapshot `json:"snapshot"`    // of the last fetch
+	Bytes    int64     `json:"-"`           // of its file, as it is kept
 }
 
 // Within returns the answer with the scope of the set that has it.
@@ -54,21 +55,21 @@ type DatedSet struct {
 // with the same name.
 func (r *DatedSet) InForce() map[string]Answer {
 	all := map[string]Answer{}
-	add := func(name, slot string, s *Snapshot) {
+	add := func(name, slot string, s *Snapshot, bytes int) {
 		from, ok := r.From[name]
 		if !ok {
 			from = s.Fetched
 		}
-		all[name] = Answer{Slot: slot, From: from, Snapshot: s}
+		all[name] = Answer{Slot: slot, From: from, Snapshot: s, Bytes: int64(bytes)}
 	}
 	if r.Good != nil {
-		add("good", "", r.Good)
+		add("good", "", r.Good, len(r.Body))
 	}
 	if r.Last != nil && r.Last != r.Good {
-		add("last", "", r.Last)
+		add("last", "", r.Last, 0)
 	}
 	for slot, s := range r.Bound {
-		add("bound "+slot, slot, s)
+		add("bound "+slot, slot, s, 0)
 	}
 	return all
 }

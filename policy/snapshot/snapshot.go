@@ -95,7 +95,7 @@ func (s *Snapshot) setFile(file content) {
 }
 
 // Digest returns the SHA-256 of a text, such as a robots.txt, in lower-case hex.
-func Digest(body string) string {
+func Digest[T string | []byte](body T) string {
 	sum := sha256.Sum256([]byte(body))
 	return hex.EncodeToString(sum[:])
 }

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"robotsgate/policy/snapshot"
+)
+
+// Body returns the file with a SHA-256. The error is fs.ErrNotExist if it is not kept, and snapshot.ErrChanged if it does
+// not match its name.
+func (x *Reader) Body(digest string) (string, error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	text := bodyID(digest)
+	r := x.records[x.named[text]]
+	if x.named == nil {
+		for _, r = range x.records {
+			if r.text == text {
+				break
+			}
+		}
+	}
+	if len(digest) != 64 || text == 0 || r.text != text {
+		return "", fmt.Errorf("%q is no SHA-256 of a file that is kept: %w", digest, fs.ErrNotExist)
+	}
+	body, err := x.read(r, &struct{}{})
+	if err != nil {
+		return "", err
+	}
+	switch got := snapshot.Digest(body); {
+	case got == digest:
+		return string(body), nil
+	case bodyID(got) == text: // another body that somebody has made, with the same id
+		return "", fs.ErrNotExist
+	}
+	return "", snapshot.ErrChanged
+}
+
+// History returns the answers of an origin to requests for its robots.txt, the oldest first.
+func (x *Reader) History(origin string) ([]snapshot.Answer, error) {
+	return x.history(snapshot.Scope{Origin: origin})
+}
+
+// TDMRepHistory returns those to requests for its tdmrep.json.
+func (x *Reader) TDMRepHistory(origin string) ([]snapshot.Answer, error) {
+	return x.history(snapshot.Scope{Origin: origin, TDMRep: true})
+}
+
+// history returns the answers about a file, whichever clients they are for.
+func (x *Reader) history(file snapshot.Scope) (all []snapshot.Answer, err error) {
+	x.mu.RLock() // throughout, or else an answer that is superseded meanwhile would be missing
+	defer x.mu.RUnlock()
+	for _, file.Crawlers = range []bool{false, true} {
+		key := idOf(file.Key())
+		for _, s := range slices.Concat(x.answers[key], x.answers[^key]) {
+			r, ok := x.records[s.key]
+			if !ok || s.at <= x.expired() {
+				continue
+			}
+			var a answerLine
+			if _, err := x.read(r, &a); err != nil {
+				return nil, err
+			}
+			if scope := snapshot.ParseKey(a.Key); scope.Origin == file.Origin {
+				a.Bytes = int64(r.body)
+				all = append(all, a.Within(scope))
+			}
+		}
+		scopes := []snapshot.Scope{file} // the copies that it names follow
+		for i := 0; i < len(scopes); i++ {
+			set, err := x.load(scopes[i].Key())
+			if err != nil {
+				return nil, err
+			}
+			if set == nil {
+				continue
+			}
+			for _, a := range set.InForce() {
+				all = append(all, a.Within(scopes[i]))
+			}
+			if i == 0 {
+				for slot := range set.Copies {
+					own := file
+					own.Slot = slot
+					scopes = append(scopes, own)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b snapshot.Answer) int { return a.From.Compare(b.From) })
+	return all, nil
+}
+
+// HostOrigins returns the origins of a host, on all ports, of which there are answers. They are sorted.
+func (x *Reader) HostOrigins(host string) ([]string, error) {
+	found, wanted, expired := map[string]bool{}, idOf(host), x.expired()
+	_, err := x.keys(place{}, func(it *item) bool {
+		return it.host == wanted && (it.kind != answer || it.at > expired)
+	}, func(key string) bool {
+		found[snapshot.ParseKey(key).Origin] = true
+		return true
+	})
+	return slices.Sorted(maps.Keys(found)), err
+}
+
+// Origins returns origins, in the order in which they were last saved.
+func (x *Reader) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
+	var first place
+	if from != "" {
+		if _, err := fmt.Sscanf(from, "%d-%d", &first.segment, &first.offset); err != nil {
+			return nil, "", fmt.Errorf("%q is not a place in the list of origins", from)
+		}
+	}
+	const most = 5000 // are read by one call, in about 10 ms
+	read := 0
+	end, err := x.keys(first, func(it *item) bool { return it.kind == originSet }, func(key string) bool {
+		if origin := snapshot.ParseKey(key).Origin; strings.Contains(origin, contains) {
+			origins = append(origins, origin)
+		}
+		read++
+		return read < most && len(origins) < limit
+	})
+	if end != (place{}) {
+		next = fmt.Sprintf("%d-%d", end.segment, end.offset)
+	}
+	slices.Sort(origins)
+	return origins, next, err
+}
+
+// keys calls f with the keys of wanted records, from a place on, until it returns false. End is then the place of the
+// record that follows, and else zero. One that can't be read is left out.
+func (x *Reader) keys(from place, wanted func(*item) bool, f func(key string) bool) (end place, err error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, s := range x.segments {
+		if s.number < from.segment {
+			continue
+		}
+		err := s.scan(func(it item) bool {
+			if s.number == from.segment && it.offset < from.offset || !wanted(&it) || x.records[it.key].place != it.place {
+				return true
+			}
+			it.body = 0
+			var line struct{ Key string }
+			if _, err := x.read(it.record, &line); err == nil && !f(line.Key) {
+				end = place{s.number, it.offset + 1}
+			}
+			return end == place{}
+		})
+		if err != nil || end != (place{}) {
+			return end, err
+		}
+	}
+	return place{}, nil
+}
