@@ -44,7 +44,6 @@ type Disk struct {
 	lock    *flock.Flock
 
 	writing sync.Mutex // held by the one that appends or removes
-	checked bool       // the store is within its limits, which may be lower than before the start
 }
 
 // Open returns the store in a folder, and makes it on first use. The error is ErrInUse if another process uses it.
@@ -129,11 +128,10 @@ func (d *Disk) save(sets map[string]snapshot.Set) error {
 	}
 	var b batch
 	for _, key := range slices.Sorted(maps.Keys(sets)) {
-		if len(b.items) == 0 && (d.full() || !d.checked) {
+		if len(b.items) == 0 && (d.full() || d.bytes() > d.limits.Bytes) { // the bound may be lower than before the start
 			if err := d.makeRoom(); err != nil {
 				return err
 			}
-			d.checked = !d.crowded()
 		}
 		if err := d.saveSet(&b, key, sets[key]); err != nil {
 			return err

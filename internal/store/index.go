@@ -33,7 +33,6 @@ type Reader struct {
 	segments []*segment          // the oldest first
 	records  map[id]record       // the last one of each key
 	answers  map[id][]superseded // by the file that they were, the oldest first; those without a body by its complement
-	count    int                 // of superseded answers
 	origins  int64               // with a robots.txt; for configured crawlers and for other clients they count as two
 	named    map[id]id           // keys by the bodies that their records have; nil: it has to be looked for
 }
@@ -144,19 +143,13 @@ func (x *Reader) add(it *item) {
 	x.remove(it.key)
 	x.records[it.key] = it.record
 	x.segment(it.segment).needed += it.bytes()
-	switch it.kind {
-	case originSet:
+	switch {
+	case it.kind == originSet:
 		x.origins++
-	case answer:
-		x.count++
-		if known { // it was only moved
-			return
-		}
-		file := it.file
-		if it.text == 0 {
-			file = ^file
-		}
-		x.list(file, superseded{it.at, it.key})
+	case it.kind == answer && !known && it.text == 0: // if it is known it was only moved
+		x.list(^it.file, superseded{it.at, it.key})
+	case it.kind == answer && !known:
+		x.list(it.file, superseded{it.at, it.key})
 	}
 }
 
@@ -178,11 +171,8 @@ func (x *Reader) remove(key id) {
 	if !ok {
 		return
 	}
-	switch r.kind {
-	case originSet:
+	if r.kind == originSet {
 		x.origins--
-	case answer:
-		x.count--
 	}
 	x.segment(r.segment).needed -= r.bytes()
 	delete(x.records, key)
