@@ -21,7 +21,10 @@ const prefilterFrom = 32
 // if there is none. All rules that may match a path are in the run that [lastRun] finds,
 // or on the way up from it. Few rules stay as they are.
 func (f *File) indexRules(unsorted []rule) []rule {
-	rules := slices.Clone(unsorted)
+	rules := unsorted
+	if spare := cap(rules) - len(rules); spare > len(rules)/8 {
+		rules = slices.Clone(rules)
+	}
 	if len(rules) < indexedFrom {
 		return rules
 	}

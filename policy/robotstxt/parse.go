@@ -193,7 +193,7 @@ func (p *parser) field(s *syntax.Scanner) {
 	p.file.fields = append(p.file.fields, field{s.Name, s.Value, int32(s.Line), section})
 }
 
-// finish sorts everything as a File keeps it, without spare capacity.
+// finish sorts everything as a File keeps it, without much spare capacity.
 func (p *parser) finish() *File {
 	f := p.file
 	f.sections = slices.Clone(f.sections)
