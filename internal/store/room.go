@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -79,29 +78,36 @@ func (d *Disk) crowded() bool {
 func (d *Disk) makeRoom() error {
 	for until := d.expired(); ; {
 		d.removeAnswers(until)
-		moved := false
 		for _, s := range slices.Clone(d.segments[:max(len(d.segments)-1, 0)]) {
 			if s.needed <= s.size/2 || d.crowded() && s.needed < s.size/8*7 {
 				if err := d.move(s); err != nil {
 					return err
 				}
-				moved = true
 			}
 		}
 		switch {
-		case !d.crowded() || len(d.segments) < 2 && !moved:
+		case !d.crowded() || len(d.segments) < 2:
 			return nil
-		case !moved && len(d.answers) == 0:
+		case len(d.answers) > 0:
+			until = d.oldest()
+		default:
 			d.mu.Lock()
 			d.removeRecords(d.segments[0])
 			d.mu.Unlock()
 		}
-		if kept := time.Now().UnixNano() - until; kept > int64(time.Second) {
-			until += kept / 8
-		} else {
-			until = math.MaxInt64 // also those from the future, of a clock that was set back
+	}
+}
+
+// oldest returns when the first eighth of the answers had been superseded, in Unix nanoseconds.
+func (d *Disk) oldest() int64 {
+	var all []int64
+	for _, some := range d.answers {
+		for _, s := range some {
+			all = append(all, s.at)
 		}
 	}
+	slices.Sort(all)
+	return all[len(all)/8]
 }
 
 // removeAnswers removes the answers that were superseded until a time in Unix nanoseconds, and those that are lost.
