@@ -17,28 +17,27 @@ func (x *Reader) Body(digest string) (string, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	text := bodyID(digest)
-	r := x.records[x.named[text]]
+	keys := slices.Values(x.named[text])
 	if x.named == nil {
-		for _, r = range x.records {
-			if r.text == text {
-				break
-			}
+		keys = maps.Keys(x.records)
+	}
+	err := fmt.Errorf("%q is no SHA-256 of a file that is kept: %w", digest, fs.ErrNotExist)
+	for key := range keys { // one of several may be damaged, or have the same id by chance
+		r := x.records[key]
+		if r.text != text || text == 0 {
+			continue
+		}
+		body, failed := x.read(r, &struct{}{})
+		switch got := snapshot.Digest(body); {
+		case failed != nil:
+			err = failed
+		case got == digest:
+			return string(body), nil
+		case bodyID(got) != text:
+			err = snapshot.ErrChanged
 		}
 	}
-	if len(digest) != 64 || text == 0 || r.text != text {
-		return "", fmt.Errorf("%q is no SHA-256 of a file that is kept: %w", digest, fs.ErrNotExist)
-	}
-	body, err := x.read(r, &struct{}{})
-	if err != nil {
-		return "", err
-	}
-	switch got := snapshot.Digest(body); {
-	case got == digest:
-		return string(body), nil
-	case bodyID(got) == text: // another body that somebody has made, with the same id
-		return "", fs.ErrNotExist
-	}
-	return "", snapshot.ErrChanged
+	return "", err
 }
 
 // History returns the answers of an origin to requests for its robots.txt, the oldest first.
@@ -63,21 +62,22 @@ func (x *Reader) history(file snapshot.Scope) (all []snapshot.Answer, err error)
 				continue
 			}
 			var a answerLine
+			a.Bytes, r.body = int64(r.body), 0 // of which many are not read for this
 			if _, err := x.read(r, &a); err != nil {
 				return nil, err
 			}
 			if scope := snapshot.ParseKey(a.Key); scope.Origin == file.Origin {
-				a.Bytes = int64(r.body)
 				all = append(all, a.Within(scope))
 			}
 		}
 		scopes := []snapshot.Scope{file} // the copies that it names follow
 		for i := 0; i < len(scopes); i++ {
-			set, err := x.load(scopes[i].Key())
+			key := scopes[i].Key()
+			set, err := x.load(idOf(key))
 			if err != nil {
 				return nil, err
 			}
-			if set == nil {
+			if set.Key != key {
 				continue
 			}
 			for _, a := range set.InForce() {

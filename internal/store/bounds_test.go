@@ -1,11 +1,9 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -398,6 +396,54 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
+// TestForgottenGo: sets that were forgotten take neither memory nor the place of evidence, and are gone with the segments
+// before them.
+func TestForgottenGo(t *testing.T) {
+	dir, limits := t.TempDir(), Limits{Bytes: 4 << 20}
+	d := openFor(t, dir, limits)
+	for i := range 2000 {
+		save(t, d, map[string]snapshot.Set{origin(i): down(snapshot.Set{}, 503)})
+		save(t, d, map[string]snapshot.Set{origin(i): {}})
+	}
+	if hosts, err := d.HostOrigins("1.example"); err != nil || len(hosts) > 0 {
+		t.Errorf("got %v, %v", hosts, err)
+	}
+	for i := range 1000 {
+		save(t, d, map[string]snapshot.Set{"https://changes.example": answered(robots(i, 9000))})
+	}
+	items := int64(0)
+	for _, s := range d.segments {
+		items += s.items
+	}
+	if n := len(d.records); n != 1 || items > 200 {
+		t.Errorf("%d records, %d items", n, items)
+	}
+	sound(t, d)
+}
+
+// TestHistoryMemory: a history does not read the bodies of its answers.
+func TestHistoryMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := openFor(t, t.TempDir(), Limits{Keep: 1000 * time.Hour, Bytes: 1 << 30})
+		defer d.Close()
+		const n, size = 100, 512 << 10
+		for i := range n {
+			save(t, d, map[string]snapshot.Set{origin(1): answered(robots(i, size))})
+			time.Sleep(time.Minute) // fake clock
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		history, err := d.History(origin(1))
+		runtime.ReadMemStats(&after)
+		if err != nil || len(history) != n || history[0].Bytes != size {
+			t.Errorf("%d answers, %v", len(history), err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 10*size {
+			t.Errorf("it takes %d bytes", took)
+		}
+	})
+}
+
 // TestHistoryAtOnce: no answer is missing while another takes its place.
 func TestHistoryAtOnce(t *testing.T) {
 	d := openFor(t, t.TempDir(), ample)
@@ -468,22 +514,4 @@ func TestConfirmedAtBound(t *testing.T) {
 		t.Errorf("%d bytes on disk", n)
 	}
 	sound(t, d)
-}
-
-// TestStrayIndex: an index file whose data a kill has removed goes at the next start, without a word.
-func TestStrayIndex(t *testing.T) {
-	dir := t.TempDir()
-	d := openFor(t, dir, ample)
-	set := answered("x")
-	save(t, d, map[string]snapshot.Set{origin(1): set})
-	d.Close()
-	stray := filepath.Join(dir, snapshotsDir, "00000007"+indexSuffix)
-	if err := os.WriteFile(stray, make([]byte, 3*itemSize), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d = openFor(t, dir, ample)
-	loaded(t, d, origin(1), set)
-	if _, err := os.Stat(stray); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the index without data is still there: %v", err)
-	}
 }

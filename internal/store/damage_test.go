@@ -286,7 +286,7 @@ func TestDamageWhileOpen(t *testing.T) {
 					}
 				}
 				reading.Wait()
-				if d.segment(1) != nil {
+				if d.segments[0].number == 1 {
 					t.Error("the first segment is still there")
 				}
 			}
@@ -338,6 +338,129 @@ func TestSaveFails(t *testing.T) {
 			}
 			sound(t, d)
 		})
+	}
+}
+
+// TestLostIndex: data without its index file is set aside at the first start, and stays there. The other segments are
+// found, by a reader too.
+func TestLostIndex(t *testing.T) {
+	dir, limits := t.TempDir(), Limits{Bytes: 1 << 20}
+	d := openFor(t, dir, limits)
+	for i := range 40 {
+		save(t, d, map[string]snapshot.Set{origin(i): answered(robots(i, 3000))})
+	}
+	if len(d.segments) < 2 {
+		t.Fatalf("%d segments", len(d.segments))
+	}
+	d.Close()
+	data, err := os.ReadFile(filepath.Join(d.dir, "00000001.data"))
+	if err := errors.Join(err, os.Remove(filepath.Join(d.dir, "00000001.index"))); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Read(dir, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Body(snapshot.Digest(robots(39, 3000))); err != nil {
+		t.Errorf("a reader: %v", err)
+	}
+	for n := range 2 {
+		d, log := openLogged(t, dir, limits)
+		if (log.Len() > 0) != (n == 0) {
+			t.Errorf("start %d logs %q", n, log)
+		}
+		for i := range 40 {
+			save(t, d, map[string]snapshot.Set{origin(i): answered(robots(i, 3000))})
+		}
+		d.Close()
+	}
+	if aside, err := os.ReadFile(filepath.Join(d.dir, "damaged.data")); err != nil || !bytes.Equal(aside, data) {
+		t.Errorf("set aside: %d bytes, %v; want %d", len(aside), err, len(data))
+	}
+}
+
+// TestOtherFiles: files that a person or an editor has left in the folder change nothing.
+func TestOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	d := openFor(t, dir, ample)
+	set := answered("x")
+	save(t, d, map[string]snapshot.Set{origin(1): set})
+	d.Close()
+	for _, name := range []string{"00000001.data~", "00000001.gz", "1.data", "2.index", "000000003.data", "x.data"} {
+		if err := os.WriteFile(filepath.Join(d.dir, name), []byte("another"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		d = openFor(t, dir, ample)
+		loaded(t, d, origin(1), set)
+		save(t, d, map[string]snapshot.Set{origin(2): set})
+		sound(t, d)
+		d.Close()
+	}
+}
+
+// TestSeveralBodies: of several records with the same body one may be damaged.
+func TestSeveralBodies(t *testing.T) {
+	dir := t.TempDir()
+	d := openFor(t, dir, ample)
+	for i := range 4 {
+		save(t, d, map[string]snapshot.Set{origin(i): answered("the body")})
+	}
+	d.Close()
+	name := filepath.Join(d.dir, "00000001.data")
+	data, err := os.ReadFile(name)
+	if err := errors.Join(err, os.WriteFile(name, bytes.Replace(data, []byte("the body"), []byte("tHe body"), 1), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for range 40 { // in the random order of a map
+		d := openFor(t, dir, ample)
+		r, err := Read(dir, ample.Keep)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Body(snapshot.Digest("the body")); err != nil || !d.kept("the body") {
+			t.Fatalf("a reader: %v, or the gate does not find it", err)
+		}
+		d.Close()
+		r.Close()
+	}
+}
+
+// TestUnreadableIndex: an index file that can't be read any more costs its segment, not the saves that follow.
+func TestUnreadableIndex(t *testing.T) {
+	d, log := openLogged(t, t.TempDir(), Limits{Bytes: 1 << 20})
+	for i := range 40 {
+		save(t, d, map[string]snapshot.Set{origin(i): answered(robots(i, 3000))})
+	}
+	d.segments[0].index.Close()
+	for i := 1; i < 400; i++ { // the first stays where it is
+		save(t, d, map[string]snapshot.Set{origin(i): answered(robots(i, 3000))})
+	}
+	absent(t, d, origin(0))
+	if !bytes.Contains(log.Bytes(), []byte("a part of the snapshots can't be read")) {
+		t.Errorf("the log says %s", log)
+	}
+	sound(t, d)
+}
+
+// TestSameID: a key that has the id of another one forgets its set, whose answers become history.
+func TestSameID(t *testing.T) {
+	d := openFor(t, t.TempDir(), ample)
+	save(t, d, map[string]snapshot.Set{origin(1): answered("one")})
+	one, two := idOf(origin(1)), idOf(origin(2))
+	d.records[two] = d.records[one]
+	delete(d.records, one)
+	absent(t, d, origin(2))
+	set := answered("one") // the same answer, but not of the same origin
+	save(t, d, map[string]snapshot.Set{origin(2): set})
+	loaded(t, d, origin(2), set)
+	if history, err := d.History(origin(1)); err != nil || len(history) != 1 || history[0].To.IsZero() {
+		t.Errorf("got %+v, %v", history, err)
+	}
+	if history, err := d.History(origin(2)); err != nil || len(history) != 1 {
+		t.Errorf("got %+v, %v", history, err)
 	}
 }
 

@@ -44,6 +44,7 @@ type Disk struct {
 	lock    *flock.Flock
 
 	writing sync.Mutex // held by the one that appends or removes
+	checked bool       // the store is within its limits, which may be lower than before the start
 }
 
 // Open returns the store in a folder, and makes it on first use. The error is ErrInUse if another process uses it.
@@ -59,9 +60,14 @@ func Open(dataDir string, limits Limits, log *slog.Logger) (d *Disk, err error) 
 	} else if !locked {
 		return nil, fmt.Errorf("%s: %w", dir, ErrInUse)
 	}
-	x, err := openIndex(dir, os.O_RDWR|os.O_CREATE, limits.Keep)
+	x, err := openIndex(dir, os.O_RDWR, limits.Keep)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
+	}
+	for _, file := range x.lost {
+		aside := filepath.Join(dir, damaged+dataSuffix)
+		log.Warn("a file of the snapshots has lost its index file; these robots.txt files will be fetched again", "file", file, "set_aside", aside)
+		_ = os.Rename(file, aside) // otherwise the next start tries it again
 	}
 	for _, s := range x.segments {
 		if s.damaged > 0 {
@@ -96,15 +102,15 @@ func withAdvice(err error, dir string) error {
 // Load returns the set under a key. A set that can't be read is as if it were not there.
 func (d *Disk) Load(_ context.Context, key string) (snapshot.Set, bool) {
 	d.mu.RLock()
-	set, err := d.load(key)
+	set, err := d.load(idOf(key))
 	d.mu.RUnlock()
-	if err == nil && set != nil && set.Good != nil && snapshot.Digest(set.Body) != set.Good.SHA256 {
+	if err == nil && set.Good != nil && snapshot.Digest(set.Body) != set.Good.SHA256 {
 		err = snapshot.ErrChanged
 	}
 	if err != nil {
 		d.log.Warn("a stored snapshot can't be read; it will be fetched again", "origin", key, "error", err)
 	}
-	if err != nil || set == nil || set.Empty() {
+	if err != nil || set.Key != key || set.Empty() {
 		return snapshot.Set{}, false
 	}
 	return set.Set, true
@@ -128,10 +134,11 @@ func (d *Disk) save(sets map[string]snapshot.Set) error {
 	}
 	var b batch
 	for _, key := range slices.Sorted(maps.Keys(sets)) {
-		if len(b.items) == 0 && (d.full() || d.bytes() > d.limits.Bytes) { // the bound may be lower than before the start
+		if len(b.items) == 0 && (d.full() || !d.checked) {
 			if err := d.makeRoom(); err != nil {
 				return err
 			}
+			d.checked = !d.crowded()
 		}
 		if err := d.saveSet(&b, key, sets[key]); err != nil {
 			return err
@@ -145,49 +152,60 @@ func (d *Disk) save(sets map[string]snapshot.Set) error {
 	return d.append(&b)
 }
 
-// saveSet adds the set of a key to a batch. An empty one stands for none. Answers of the set
+// saveSet adds the set of a key to a batch. An empty one removes the set there. Answers of the set
 // before that the new one lacks become history.
 func (d *Disk) saveSet(b *batch, key string, set snapshot.Set) error {
-	old, err := d.load(key) // nobody else changes what mu guards
-	if err == nil && set.Empty() && (old == nil || old.Empty()) {
+	it := itemOf(key)
+	old, err := d.load(it.key) // nobody else changes what mu guards. One that can't be read must not prevent the next one.
+	if err == nil && set.Empty() && old.Key != key {
 		return nil // there is nothing to forget
-	}
-	if err != nil || old == nil {
-		old = &snapshot.DatedSet{} // one that can't be read must not prevent the next one
 	}
 	next := snapshot.DatedSet{Set: set}
 	next.Body = nil // it follows the line
 	if next.Last == next.Good {
 		next.Last = nil
 	}
-	scope := snapshot.ParseKey(key)
-	_, authority, _ := strings.Cut(scope.Origin, "://")
-	host, _ := canonical.SplitPort(authority)
-	it := item{key: idOf(key), host: idOf(host)}
-	it.kind = otherSet
-	if scope.Slot == "" && !scope.TDMRep && !set.Empty() {
-		it.kind = originSet
+	follow := next.Follow
+	if old.Key != key { // there is none, or one of another key, which is forgotten
+		follow = new(snapshot.DatedSet).Follow
 	}
-	scope.Slot = ""
-	it.file = idOf(scope.Key())
-	for _, a := range next.Follow(old) {
+	for _, a := range follow(&old.DatedSet) {
 		if d.limits.Keep <= 0 {
 			break
 		}
-		past, body := it, old.Body
-		if a.Snapshot != old.Good {
-			body = nil
+		past, body := itemOf(old.Key), []byte(nil)
+		past.kind, past.at = answer, a.To.UnixNano()
+		past.key = idOf(fmt.Sprint(old.Key, a.Slot, a.From, a.Snapshot.Status, a.Snapshot.SHA256))
+		if old.Good != nil && a.Snapshot.SHA256 == old.Good.SHA256 {
+			past.text, body = bodyID(a.Snapshot.SHA256), old.Body
 		}
-		past.kind, past.at, past.text = answer, a.To.UnixNano(), bodyID(a.Snapshot.SHA256)
-		past.key = idOf(fmt.Sprint(key, a.Slot, a.From, a.Snapshot.Status, a.Snapshot.SHA256))
-		if err := b.add(past, answerLine{key, a}, body); err != nil {
+		if err := b.add(past, answerLine{old.Key, a}, body); err != nil {
 			return err
 		}
+	}
+	if set.Empty() {
+		it.kind = forget
+		b.items = append(b.items, it)
+		return nil
 	}
 	if set.Good != nil {
 		it.text = bodyID(set.Good.SHA256)
 	}
 	return b.add(it, setLine{key, next}, set.Body)
+}
+
+// itemOf returns an item for the set of a key.
+func itemOf(key string) item {
+	scope := snapshot.ParseKey(key)
+	_, authority, _ := strings.Cut(scope.Origin, "://")
+	host, _ := canonical.SplitPort(authority)
+	it := item{key: idOf(key), host: idOf(host)}
+	if it.kind = otherSet; scope.Slot == "" && !scope.TDMRep {
+		it.kind = originSet
+	}
+	scope.Slot = ""
+	it.file = idOf(scope.Key())
+	return it
 }
 
 // A batch is what is appended at once.

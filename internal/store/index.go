@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -34,7 +35,8 @@ type Reader struct {
 	records  map[id]record       // the last one of each key
 	answers  map[id][]superseded // by the file that they were, the oldest first; those without a body by its complement
 	origins  int64               // with a robots.txt; for configured crawlers and for other clients they count as two
-	named    map[id]id           // keys by the bodies that their records have; nil: it has to be looked for
+	named    map[id][]id         // keys by the bodies that their records have; nil: they have to be looked for
+	lost     []string            // data files without an index file
 }
 
 // superseded is the key of an answer and when it was superseded, in Unix nanoseconds.
@@ -70,9 +72,9 @@ func Read(dataDir string, keep time.Duration) (x *Reader, err error) {
 	if err != nil {
 		return nil, err
 	}
-	x.named = make(map[id]id, len(x.records))
+	x.named = make(map[id][]id, len(x.records))
 	for key, r := range x.records {
-		x.named[r.text] = key
+		x.named[r.text] = append(x.named[r.text], key)
 	}
 	return x, nil
 }
@@ -90,19 +92,18 @@ func openIndex(dir string, flag int, keep time.Duration) (_ *Reader, err error) 
 	if err != nil {
 		return nil, err
 	}
-	items, last := 0, ""
+	items := 0
 	for _, file := range files {
 		name, isData := strings.CutSuffix(file.Name(), dataSuffix)
-		if index, ok := strings.CutSuffix(file.Name(), indexSuffix); ok && index != last && flag&os.O_CREATE != 0 {
-			_ = os.Remove(filepath.Join(dir, file.Name())) // a kill has left it without its data
-		}
-		last = name
 		number, err := strconv.ParseUint(name, 10, 32)
-		if !isData || err != nil {
+		if !isData || err != nil || len(name) != len("00000001") {
 			continue
 		}
 		s, err := openSegment(dir, uint32(number), flag)
-		if err != nil {
+		if _, errData := os.Stat(filepath.Join(dir, file.Name())); errors.Is(err, fs.ErrNotExist) && errData == nil {
+			x.lost = append(x.lost, filepath.Join(dir, file.Name()))
+			continue
+		} else if err != nil {
 			return nil, err
 		}
 		x.segments = append(x.segments, s)
@@ -125,12 +126,9 @@ func (x *Reader) Close() (err error) {
 	return err
 }
 
-// segment returns the segment with a number, nil if there is none.
+// segment returns the segment with a number.
 func (x *Reader) segment(number uint32) *segment {
-	i := sort.Search(len(x.segments), func(i int) bool { return x.segments[i].number >= number })
-	if i == len(x.segments) || x.segments[i].number != number {
-		return nil
-	}
+	i, _ := slices.BinarySearchFunc(x.segments, number, func(s *segment, number uint32) int { return cmp.Compare(s.number, number) })
 	return x.segments[i]
 }
 
@@ -141,6 +139,9 @@ func (x *Reader) expired() int64 { return time.Now().Add(-x.keep).UnixNano() }
 func (x *Reader) add(it *item) {
 	_, known := x.records[it.key]
 	x.remove(it.key)
+	if it.kind == forget {
+		return
+	}
 	x.records[it.key] = it.record
 	x.segment(it.segment).needed += it.bytes()
 	switch {
@@ -202,20 +203,20 @@ type answerLine struct {
 	snapshot.Answer
 }
 
-// load returns the set of a key, nil if there is none. Its body may be damaged. The caller holds mu.
-func (x *Reader) load(key string) (*snapshot.DatedSet, error) {
-	r, ok := x.records[idOf(key)]
+// load returns the set under the id of a key, an empty one if there is none. It may be that of another key, which has
+// the same id, and its body may be damaged. The caller holds mu.
+func (x *Reader) load(key id) (set setLine, err error) {
+	r, ok := x.records[key]
 	if !ok {
-		return nil, nil
+		return setLine{}, nil
 	}
-	var set setLine
 	body, err := x.read(r, &set)
-	if err != nil || set.Key != key {
-		return nil, err // another key has the same id by chance
+	if err != nil {
+		return setLine{}, err
 	}
 	if set.Last == nil {
 		set.Last = set.Good // as for most origins, and so kept once
 	}
 	set.Body = body
-	return &set.DatedSet, nil
+	return set, nil
 }

@@ -1,13 +1,13 @@
 package store
 
 import (
-	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
+
+	"robotsgate/internal/wholefile"
 )
 
 // Limits bounds what a Disk keeps.
@@ -51,9 +51,7 @@ func (d *Disk) last() (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syncDir(d.dir); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
+	wholefile.SyncDir(d.dir)
 	d.mu.Lock()
 	d.segments = append(d.segments, s)
 	d.mu.Unlock()
@@ -140,12 +138,14 @@ func (d *Disk) removeRecords(s *segment) {
 func (d *Disk) move(s *segment) error {
 	var b batch
 	var failed error
-	err := s.scan(func(it item) bool {
-		if d.records[it.key].place != it.place {
+	_ = s.scan(func(it item) bool { // what can't be read is lost, and must not prevent the rest from being moved
+		r, known := d.records[it.key]
+		// That a key was forgotten stays, or else the set of an older segment would be back after a restart.
+		if forgotten := it.kind == forget && !known && s != d.segments[0]; !forgotten && r.place != it.place {
 			return true
 		}
 		data, err := s.read(it.record)
-		if err != nil { // it must not prevent the rest from being moved
+		if err != nil {
 			return true
 		}
 		it.offset = uint32(len(b.data))
@@ -155,11 +155,11 @@ func (d *Disk) move(s *segment) error {
 		}
 		return failed == nil
 	})
-	if err = cmp.Or(err, failed); err == nil {
-		err = d.append(&b)
+	if failed == nil {
+		failed = d.append(&b)
 	}
-	if err != nil {
-		return err
+	if failed != nil {
+		return failed
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -169,9 +169,9 @@ func (d *Disk) move(s *segment) error {
 		d.removeRecords(s)
 	}
 	d.segments = slices.DeleteFunc(d.segments, func(other *segment) bool { return other == s })
-	err = s.close()
+	err := s.close()
 	if s.damaged > 0 { // a person may still find something; only the last one stays
-		aside := filepath.Join(d.dir, "damaged")
+		aside := filepath.Join(d.dir, damaged)
 		err = errors.Join(err, os.Rename(s.data.Name(), aside+dataSuffix), os.Rename(s.index.Name(), aside+indexSuffix))
 	} else {
 		err = errors.Join(err, os.Remove(s.data.Name()), os.Remove(s.index.Name())) // open removes an index without data
@@ -180,16 +180,4 @@ func (d *Disk) move(s *segment) error {
 		d.log.Warn("a file of snapshots that is no longer needed can't be removed; the next start tries it again", "error", err)
 	}
 	return nil
-}
-
-// syncDir makes the names of files in a folder safe against a power cut.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" { // it can't
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

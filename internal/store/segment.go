@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -27,26 +26,26 @@ type segment struct {
 	size        int64 // of the data file
 	items       int64 // in the index file
 	needed      int64 // bytes of the data file
-	damaged     int64 // items that were not sound when it was opened; 1: the index file was lost
+	damaged     int64 // items that were not sound when it was opened
 }
 
 const (
 	dataSuffix  = ".data"
 	indexSuffix = ".index"
+	damaged     = "damaged" // begins the names of files that were set aside
 )
 
-// openSegment opens the files of a segment.
+// openSegment opens the files of a segment. A data file without an index file is a damaged segment, since a new segment
+// has its index file first, and that is also removed last.
 func openSegment(dir string, number uint32, flag int) (*segment, error) {
 	name := filepath.Join(dir, fmt.Sprintf("%08d", number))
-	data, err := os.OpenFile(name+dataSuffix, flag, 0o600)
+	index, err := os.OpenFile(name+indexSuffix, flag, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	_, err = os.Stat(name + indexSuffix)
-	lost := errors.Is(err, fs.ErrNotExist)
-	index, err := os.OpenFile(name+indexSuffix, flag, 0o600)
+	data, err := os.OpenFile(name+dataSuffix, flag, 0o600)
 	if err != nil {
-		return nil, errors.Join(err, data.Close())
+		return nil, errors.Join(err, index.Close())
 	}
 	s := &segment{number: number, data: data, index: index}
 	dataInfo, dataErr := data.Stat()
@@ -55,9 +54,7 @@ func openSegment(dir string, number uint32, flag int) (*segment, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	s.size, s.items = dataInfo.Size(), indexInfo.Size()/itemSize // of an item that a crash has cut off there is less
-	if s.damaged = s.items; lost && s.size > 0 {
-		s.damaged = 1
-	}
+	s.damaged = s.items
 	return s, nil
 }
 
@@ -113,7 +110,7 @@ func (s *segment) scan(f func(item) bool) error {
 		for ; len(some) > 0; some = some[itemSize:] {
 			it, ok := parseItem(some[:itemSize])
 			it.segment = s.number
-			sound := ok && int64(it.offset)+it.bytes() <= s.size
+			sound := ok && it.kind <= forget && int64(it.offset)+it.bytes() <= s.size
 			if sound && !f(it) {
 				return nil
 			}
@@ -127,8 +124,9 @@ type kind byte
 
 const (
 	originSet kind = iota + 1 // of a robots.txt, for all of its clients
-	otherSet                  // also an empty one, which says that the set of a key was forgotten
-	answer                    // superseded
+	otherSet
+	answer // superseded
+	forget // no record: the key has no set any more
 )
 
 // A place is where a record begins.

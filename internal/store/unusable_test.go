@@ -18,9 +18,7 @@ func TestUnusable(t *testing.T) {
 		"a folder for the lock": func(t *testing.T, dir string) error {
 			return os.MkdirAll(filepath.Join(dir, snapshotsDir, "lock"), 0o700)
 		},
-		"a folder for the data": func(t *testing.T, dir string) error {
-			return os.MkdirAll(filepath.Join(dir, snapshotsDir, "00000001.data"), 0o700)
-		},
+		"a folder for the data":   func(t *testing.T, dir string) error { return unreadable(t, dir, ".data", 0) },
 		"a folder for the index":  func(t *testing.T, dir string) error { return unreadable(t, dir, ".index", 0) },
 		"read only":               func(t *testing.T, dir string) error { return forOthers(t, os.Mkdir(dir, 0o500)) },
 		"an index of another one": func(t *testing.T, dir string) error { return forOthers(t, unreadable(t, dir, ".index", 0o400)) },
@@ -56,7 +54,7 @@ func unreadable(t *testing.T, dir, suffix string, mode os.FileMode) error {
 	if suffix == "lock" {
 		path = filepath.Join(dir, snapshotsDir, suffix)
 	}
-	if suffix == ".index" && mode == 0 {
+	if mode == 0 && suffix != "lock" {
 		return errors.Join(os.Remove(path), os.Mkdir(path, 0o700))
 	}
 	return os.Chmod(path, mode)

@@ -31,9 +31,14 @@ func WriteFunc(path string, write func(*os.File) error) error {
 		os.Remove(f.Name())
 		return err
 	}
+	SyncDir(dir)
+	return nil
+}
+
+// SyncDir makes the names of files in a folder safe against a power cut.
+func SyncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync() // not every system can
 		d.Close()
 	}
-	return nil
 }

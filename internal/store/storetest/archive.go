@@ -246,6 +246,13 @@ func testBodies(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 			t.Errorf("got %.20q, %v, want %.20q", got, err, want)
 		}
 	}
+	twice := fetched(hour(10), "twice")
+	twice.Last = new(*twice.Good)
+	save(t, s, map[string]snapshot.Set{"https://a.example": twice})
+	save(t, s, map[string]snapshot.Set{"https://a.example": fetched(hour(11), "other")})
+	if got, err := a.Body(snapshot.Digest("twice")); got != "twice" {
+		t.Errorf("the body of two equal answers: got %q, %v", got, err)
+	}
 	one := snapshot.Digest("one")
 	for _, digest := range []string{"", "x", "../../../../../../etc/passwd", snapshot.Digest("unknown"), strings.ToUpper(one), one[:16], one[:16] + strings.Repeat("0", 48)} {
 		if body, err := a.Body(digest); err == nil || body != "" && !errors.Is(err, snapshot.ErrChanged) {
