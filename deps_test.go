@@ -46,7 +46,7 @@ var imports = map[string][]string{
 	"proxy/internal/memory":   {},
 	"proxy/internal/netconn":  {},
 	"proxy/internal/origin":   {"internal/field", "internal/loglimit", "policy/canonical", "policy/snapshot", "policy/glob", "proxy/internal/body", "proxy/internal/memory", "proxy/internal/netconn"},
-	"internal/store":          {"policy/canonical", "policy/snapshot"},
+	"internal/store":          {"internal/wholefile", "policy/canonical", "policy/snapshot"},
 	"internal/budgets":        {"internal/loglimit", "internal/wholefile", "policy/pace"},
 	"internal/configurations": {"internal/wholefile", "policy/snapshot"},
 	"internal/lifetime":       {},
