@@ -174,7 +174,7 @@ func (d *Disk) move(s *segment) error {
 		aside := filepath.Join(d.dir, damaged)
 		err = errors.Join(err, os.Rename(s.data.Name(), aside+dataSuffix), os.Rename(s.index.Name(), aside+indexSuffix))
 	} else {
-		err = errors.Join(err, os.Remove(s.data.Name()), os.Remove(s.index.Name())) // open removes an index without data
+		err = errors.Join(err, os.Remove(s.data.Name()), os.Remove(s.index.Name())) // a kill between them leaves an index file, which nothing reads
 	}
 	if err != nil { // all that is needed of it is elsewhere
 		d.log.Warn("a file of snapshots that is no longer needed can't be removed; the next start tries it again", "error", err)
