@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -201,23 +200,20 @@ type panicking struct{ emptyStore }
 func (panicking) Load(context.Context, string) (Set, bool)       { panic("oops") }
 func (panicking) Acquire(context.Context, string) (func(), bool) { panic("oops") }
 
-// TestStorePanics: a request is decided by a fetch if the store panics, which is logged. A store that is not shared is
-// not asked for permission.
+// TestStorePanics: a request is decided by a fetch if the store panics, which is logged.
 func TestStorePanics(t *testing.T) {
-	for shared, panics := range map[bool]int{false: 1, true: 2} { // of Load, and of Acquire
-		synctest.Test(t, func(t *testing.T) {
-			web := newOrigins()
-			web.Serve(example, rules("User-agent: *\nDisallow: /\n"))
-			var log bytes.Buffer
-			e := engineWith(t, Config{Settings: defaults(), Transport: web, Store: panicking{}, Shared: shared, Log: slog.New(slog.NewTextHandler(&log, nil))})
-			if got, want := verdict(e.Decide(t.Context(), asks(t, "https://example.com/", "Bot/1.0"))), "deny rule fresh"; got != want {
-				t.Errorf("got %q, want %q", got, want)
-			}
-			if n := strings.Count(log.String(), "panic=oops"); n != panics {
-				t.Errorf("shared %v: %d panics are logged, want %d: %s", shared, n, panics, log.String())
-			}
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.Serve(example, rules("User-agent: *\nDisallow: /\n"))
+		var log bytes.Buffer
+		e := engineFor(t, defaults(), web, panicking{}, &log)
+		if got, want := verdict(e.Decide(t.Context(), asks(t, "https://example.com/", "Bot/1.0"))), "deny rule fresh"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if n := strings.Count(log.String(), "panic=oops"); n != 2 {
+			t.Errorf("%d panics are logged, want those of Load and Acquire: %s", n, log.String())
+		}
+	})
 }
 
 func TestOnFetch(t *testing.T) {

@@ -172,11 +172,8 @@ func (r *Resolver) run(sf *scopeFetches, job *fetchJob) {
 // returns what is known by now, and an answer that makes the job needless, if there is one.
 //
 // If each crawler has its own answer, one crawler need not wait for another, and the permission is for this
-// crawler. Whether that is so, another process may have found meanwhile. A store that is not shared is not asked.
+// crawler. Whether that is so, another process may have found meanwhile.
 func (r *Resolver) permitted(sf *scopeFetches, job *fetchJob, known *entry) (release func(), now *entry, s *Snapshot) {
-	if !r.config.Shared {
-		return nil, known, nil
-	}
 	ownKey := copyKey(sf.key, job.bound)
 	key := sf.key
 	if known.apart() {

@@ -34,7 +34,7 @@ type Store interface {
 	// saves without delay. A permission must end by itself too, since the process that has it may be killed. It has to
 	// last at least for a fetch, which takes Settings.Timeout at most, and the save that follows.
 	//
-	// Only a Resolver with Config.Shared asks. A store of one process alone returns nil and false at once.
+	// A store of one process alone returns nil and false at once.
 	Acquire(ctx context.Context, key string) (release func(), changed bool)
 
 	// Origins returns origins of whose robots.txt it has a set, with this text in their name, about limit of them,
