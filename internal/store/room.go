@@ -22,7 +22,7 @@ type Limits struct {
 // DefaultLimits returns the limits that suit most gates.
 func DefaultLimits() Limits { return Limits{Keep: 365 * 24 * time.Hour, Bytes: 10 << 30} }
 
-// maxEntries bounds the sets and superseded answers, and so the index in memory: to some 300 MiB.
+// maxEntries bounds the sets and superseded answers, and so the index in memory: to some 500 MiB.
 const maxEntries = 3 << 20
 
 // segment is the size at which a segment is full.
