@@ -50,9 +50,9 @@ func (f *File) Fields(name string) iter.Seq[Field] {
 // HasField reports whether there is a field with a name, ignoring case, in whichever group.
 func (f *File) HasField(name string) bool { return len(f.fieldsNamed(name)) > 0 }
 
-// Fields returns the fields of the group with a name, ignoring case, in the order of
-// the file. A field between two User-agent lines does not split their group, but a Crawl-delay
-// is for the crawlers of the lines directly above it only.
+// Fields returns the fields with a name, ignoring case, that bind the group's crawler, in the order of
+// the file. A field between two User-agent lines does not split their group, but it binds only the
+// crawlers of the lines directly above it.
 func (g Group) Fields(name string) iter.Seq[Field] {
 	return func(yield func(Field) bool) {
 		if !g.OK() {

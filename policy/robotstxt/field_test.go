@@ -38,11 +38,11 @@ func TestFields(t *testing.T) {
 	}{
 		{"", "license", []string{"1 License: https://example.com/all.xml"}},
 		{"", "SITEMAP", []string{"11 Sitemap: https://example.com/1.xml", "14 Sitemap: https://example.com/2.xml"}},
-		{"a", "content-usage", []string{"3 Content-Usage: train-ai=n", "7 content-usage: /y search=n"}},
-		{"b", "content-usage", []string{"3 Content-Usage: train-ai=n", "7 content-usage: /y search=n", "16 Content-Usage: "}},
+		{"a", "content-usage", []string{"3 Content-Usage: train-ai=n"}},
+		{"b", "content-usage", []string{"7 content-usage: /y search=n", "16 Content-Usage: "}},
 		{"a", "Crawl-Delay", nil},
 		{"b", "Crawl-Delay", []string{"5 Crawl-delay: 2"}},
-		{"c", "content-usage", []string{"10 Content-Usage: train-ai=y"}},
+		{"c", "content-usage", nil},
 		{"other", "content-usage", []string{"10 Content-Usage: train-ai=y"}},
 		{"a", "license", nil},
 		{"a", "disallow", nil},
@@ -130,7 +130,7 @@ func TestHasField(t *testing.T) {
 	}{
 		{"license", true, false, false, false},
 		{"Content-Usage", true, true, false, false},
-		{"Sitemap", true, true, false, false},
+		{"Sitemap", true, false, false, false},
 		{"foo", true, false, true, false},
 		{"Content-Signal", false, false, false, false},
 		{"Cicense", false, false, false, false},

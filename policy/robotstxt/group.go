@@ -9,7 +9,7 @@ import (
 const everyone = "*"
 
 // A section is the rules of all groups that are for the same crawlers. One for the crawlers that a
-// Crawl-delay is for may have none.
+// field such as Crawl-delay is for may have none.
 type section struct {
 	rules      []rule   // see indexRules
 	queryRules []rule   // the same, for the second comparison of package match

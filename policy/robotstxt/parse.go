@@ -51,7 +51,6 @@ type parser struct {
 	nameAt  map[string]uint32 // where the text has a name for the first time
 
 	group list // of the group being read, which a rule ends
-	first int  // the first of File.fields that stands in that group
 	above list // of the User-agent lines directly above, which any other field ends
 }
 
@@ -75,9 +74,6 @@ func (l *list) add(names ...string) {
 // userAgent adds a line to the group that is open, or opens one. Only Allow and Disallow
 // lines close a group (RFC 9309, section 2.2.1, and its grammar).
 func (p *parser) userAgent(value string, at uint32) {
-	if !p.group.open {
-		p.first = len(p.file.fields)
-	}
 	names := agentNames(value)
 	for _, name := range names {
 		if _, seen := p.nameAt[name]; !seen {
@@ -129,15 +125,9 @@ func (p *parser) sectionOf(l *list) int32 {
 
 // closeGroup ends the User-agent lines of a group, if they have not ended, and finds its section.
 func (p *parser) closeGroup() {
-	if !p.group.open {
-		return
-	}
-	p.group.open = false
-	here := p.sectionOf(&p.group)
-	for i := range p.file.fields[p.first:] {
-		if r := &p.file.fields[p.first+i]; r.name != syntax.CrawlDelay {
-			r.section = here
-		}
+	if p.group.open {
+		p.group.open = false
+		p.sectionOf(&p.group)
 	}
 }
 
@@ -176,21 +166,14 @@ func (s *section) add(r rule, p Pattern) {
 	}
 }
 
-// field keeps a line that is neither User-agent, Allow nor Disallow. It does not close
-// the current group.
-//
-// Parsers that know Crawl-delay end the User-agent lines at it, and sites write for them:
-// each crawler, then its delay. So it binds the names of the lines directly above only.
+// field keeps a line that is neither User-agent, Allow nor Disallow. It does not close the current group, but it
+// binds the names directly above it only: sites write each crawler, then its delay or its statement.
 func (p *parser) field(s *syntax.Scanner) {
 	p.above.open = false
 	if len(p.file.fields) >= maxFields && !syntax.IsKept(s.Name) {
 		return
 	}
-	section := p.group.section // if the group is open, closeGroup corrects it
-	if s.Name == syntax.CrawlDelay {
-		section = p.sectionOf(&p.above)
-	}
-	p.file.fields = append(p.file.fields, field{s.Name, s.Value, int32(s.Line), section})
+	p.file.fields = append(p.file.fields, field{s.Name, s.Value, int32(s.Line), p.sectionOf(&p.above)})
 }
 
 // finish sorts everything as a File keeps it, without much spare capacity.

@@ -299,43 +299,48 @@ type answer struct {
 	Licenses []string
 }
 
-// binding returns the lines of the group that ExampleBot obeys, with their numbers, and those before any group.
-func (q *question) binding() (group, before map[int]robotsLine) {
-	type section struct {
-		agents []string
-		lines  map[int]robotsLine
-		closed bool
-	}
+// binding returns the lines that bind ExampleBot, with their numbers, and those before any User-agent line. A rule
+// binds the names of its group, any other line those directly above it.
+func (q *question) binding() (binding, before map[int]robotsLine) {
 	before = map[int]robotsLine{}
-	var sections []*section
+	bound := map[string]map[int]robotsLine{} // by name
+	var group, above []string
+	grouped, directly := false, false // a further User-agent line belongs to group, and to above
 	for i, l := range q.lines {
-		n := len(sections)
-		switch {
-		case l.name == "user-agent" && (n == 0 || sections[n-1].closed):
-			sections = append(sections, &section{agents: []string{strings.ToLower(l.text)}, lines: map[int]robotsLine{}})
-		case l.name == "user-agent":
-			sections[n-1].agents = append(sections[n-1].agents, strings.ToLower(l.text))
-		case n == 0:
-			before[i+1] = l
-		default:
-			sections[n-1].lines[i+1] = l
-			sections[n-1].closed = sections[n-1].closed || l.name == "allow" || l.name == "disallow"
-		}
-	}
-	for _, agent := range []string{"examplebot", "*"} {
-		found := false
-		group = map[int]robotsLine{}
-		for _, s := range sections {
-			if slices.Contains(s.agents, agent) {
-				found = true
-				maps.Copy(group, s.lines)
+		rule := l.name == "allow" || l.name == "disallow"
+		if l.name == "user-agent" {
+			if !grouped {
+				group = nil
 			}
+			if !directly {
+				above = nil
+			}
+			name := strings.ToLower(l.text)
+			group, above = append(group, name), append(above, name)
+			grouped, directly = true, true
+			if bound[name] == nil {
+				bound[name] = map[int]robotsLine{}
+			}
+			continue
 		}
-		if found {
-			return group, before
+		grouped, directly = grouped && !rule, false
+		names := above
+		if rule {
+			names = group
+		}
+		if len(names) == 0 {
+			before[i+1] = l
+		}
+		for _, name := range names {
+			bound[name][i+1] = l
 		}
 	}
-	return map[int]robotsLine{}, before
+	for _, name := range []string{"examplebot", "*"} {
+		if lines, ok := bound[name]; ok {
+			return lines, before
+		}
+	}
+	return nil, before
 }
 
 func (q *question) answer() answer {
