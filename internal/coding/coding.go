@@ -20,11 +20,15 @@ const (
 	maxWindow  = 8 << 20 // bytes of zstd history, the bound of RFC 8878, 3.1.1.1.2
 )
 
+// noCodings are the names that stand for no coding: that of RFC 9110, 12.5.3, and those of charsets and of MIME.
+var noCodings = []string{"", "identity", "none", "utf-8", "8bit", "binary"}
+
 // errUnknown means that NewReader cannot decode a coding.
 var errUnknown = errors.New("unknown content coding")
 
 // NewReader decodes r. The codings are the values of the Content-Encoding header
-// fields, in the order in which they were applied. Read returns what can be decoded
+// fields, in the order in which they were applied. Names that servers write without having applied a coding, such as
+// "none" and "utf-8", are passed over. Read returns what can be decoded
 // of the input so far, without waiting for more. Close frees the decoders and leaves
 // r open.
 func NewReader(r io.Reader, contentEncoding []string) (io.ReadCloser, error) {
@@ -33,7 +37,7 @@ func NewReader(r io.Reader, contentEncoding []string) (io.ReadCloser, error) {
 		for name := range strings.SplitSeq(line, ",") {
 			name = strings.ToLower(strings.TrimSpace(name))
 			switch pool := pools[name]; {
-			case name == "" || name == "identity":
+			case slices.Contains(noCodings, name):
 			case pool == nil:
 				return nil, fmt.Errorf("%w %q", errUnknown, name)
 			case len(applied) == maxCodings:

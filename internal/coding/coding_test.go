@@ -75,6 +75,10 @@ func TestNewReader(t *testing.T) {
 		{[]string{""}, nil},
 		{[]string{"identity"}, nil},
 		{[]string{" , identity,"}, nil},
+		{[]string{"None"}, nil},
+		{[]string{"UTF-8"}, nil},
+		{[]string{"8bit", "binary"}, nil},
+		{[]string{"utf-8, gzip, none"}, []string{"gzip"}},
 		{[]string{"gzip"}, []string{"gzip"}},
 		{[]string{"X-GZIP"}, []string{"gzip"}},
 		{[]string{"  GZip "}, []string{"gzip"}},
@@ -143,6 +147,24 @@ func TestPadding(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestMembers checks that all members of a gzip stream are read, and that bytes behind the last one are ignored.
+func TestMembers(t *testing.T) {
+	two := append(encode("User-agent: *\n", "gzip"), encode("Disallow: /\n", "gzip")...)
+	for _, excess := range []string{"", "\x00", "\n", "\x1f", "</html>", "\x1e\x8b and more than a header has", "\x00\x00\x1f\x8b\x08"} {
+		for body, data := range map[string][]byte{"User-agent: *\nDisallow: /\n": two, "": encode("", "gzip")} {
+			data = append(bytes.Clone(data), excess...)
+			for name, r := range map[string]io.Reader{"whole": bytes.NewReader(data), "one byte": iotest.OneByteReader(bytes.NewReader(data))} {
+				if got, err := decode(r, "gzip"); got != body || err != nil {
+					t.Errorf("%q behind %q, %s: got %q, %v", excess, body, name, got, err)
+				}
+			}
+		}
+	}
+	if got, err := decode(bytes.NewReader(two[:len(two)-1]), "gzip"); err == nil {
+		t.Errorf("the second member is cut short: got %q and no error", got)
 	}
 }
 

@@ -88,7 +88,37 @@ var pools = map[string]*sync.Pool{
 	"zstd":    newPool(newZstd),
 }
 
-var gzips = newPool(func() resetter { return new(gzip.Reader) })
+var gzips = newPool(func() resetter { return new(members) })
+
+// members reads the members of a gzip stream (RFC 1952, 2.2). Bytes behind the last one that do not begin another are
+// ignored, however few they are, also behind an empty one.
+type members struct {
+	gzip.Reader
+	in *bufio.Reader
+}
+
+func (m *members) Reset(r io.Reader) error {
+	m.in = r.(*bufio.Reader)
+	err := m.Reader.Reset(r)
+	m.Multistream(false)
+	return err
+}
+
+func (m *members) Read(p []byte) (n int, err error) {
+	for n == 0 && err == nil {
+		if n, err = m.Reader.Read(p); err != io.EOF {
+			continue
+		}
+		head, failed := m.in.Peek(2)
+		switch {
+		case string(head) == "\x1f\x8b":
+			err = m.Reset(m.in)
+		case failed != nil:
+			err = failed
+		}
+	}
+	return n, err
+}
 
 func newPool(newOut func() resetter) *sync.Pool {
 	p := new(sync.Pool)
