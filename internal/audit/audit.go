@@ -23,7 +23,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -44,7 +44,7 @@ type Log struct {
 // Options say where entries go, and what is in them.
 type Options struct {
 	Config
-	// Evidence says which transparency log the entries are of, and which gate writes. Open sets its Files and Witnesses.
+	// Evidence says which transparency log the entries are of, and which gate writes. Open sets its Path, Files and Witnesses.
 	Evidence evidence.Options
 	Client   *http.Client // sends checkpoints to the witnesses of Evidence
 	// Settle, if not nil, is called before entries are written, and returns when the evidence that they name is
@@ -69,17 +69,21 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 	if err := l.writer.out.check(); err != nil {
 		return nil, err
 	}
-	if !l.writer.out.stream {
-		o.Evidence.Files = append(RotatedFiles(o.File), o.File)
-		slices.Reverse(o.Evidence.Files)
-	}
-	o.Evidence.Witnesses = o.Witnesses
 	var err error
+	o.Evidence.Path, o.Evidence.Files, o.Evidence.Witnesses = o.File, filesOf, o.Witnesses
+	if o.File != "-" {
+		if o.Evidence.Path, err = filepath.Abs(o.File); err != nil {
+			return nil, err
+		}
+	}
 	if l.writer.lines, err = evidence.OpenLog(o.Evidence); err != nil {
 		return nil, err
 	}
 	if why := l.writer.lines.Broken(); why != "" {
 		log.Error("the audit log can't be continued, and a new one begins: find out who changed it, and keep what is left of it", "reason", why, "log", l.writer.lines.Name())
+	}
+	if was := l.writer.lines.Moved(); was != "" {
+		log.Warn("log.audit has been changed, and a new log begins; to verify the one before, keep its files", "before", was, "now", o.Evidence.Path, "log", l.writer.lines.Name())
 	}
 	l.writer.size = l.writer.lines.Size() // OpenLog has kept a checkpoint
 	l.writer.publish()

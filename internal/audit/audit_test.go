@@ -346,3 +346,37 @@ func TestTornLine(t *testing.T) {
 		}
 	})
 }
+
+// TestCheckpointBefore: records are written within a second of a checkpoint, after a pause too, so that a start after a kill
+// can tell them from records that were added.
+func TestCheckpointBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := new(bytes.Buffer)
+		l := open(t, Options{Config: Config{File: "-"}}, out, nil)
+		for _, pause := range []time.Duration{0, 10 * time.Millisecond, 900 * time.Millisecond, 2 * time.Second, time.Hour, 1500 * time.Millisecond} {
+			time.Sleep(pause) // fake clock
+			l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
+			synctest.Wait()
+		}
+		if err := l.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var signed, last time.Time
+		for line := range bytes.Lines(out.Bytes()) {
+			var x struct{ Time time.Time }
+			if err := json.Unmarshal(line, &x); err != nil {
+				t.Fatal(err)
+			}
+			if !evidence.IsCheckpoint(line) {
+				if x.Time.Sub(signed) > checkpointInterval {
+					t.Errorf("a record of %v, and the checkpoint before is of %v", x.Time, signed)
+				}
+				continue
+			}
+			if signed = x.Time; signed.Sub(last) < checkpointInterval && !bytes.Contains(line, []byte(`"end":true`)) {
+				t.Errorf("checkpoints at %v and %v", last, signed)
+			}
+			last = signed
+		}
+	})
+}

@@ -41,6 +41,20 @@ func (o *output) rotate() error {
 	return nil
 }
 
+// filesOf returns the files of a log, the newest first; none if it is written to a stream.
+func filesOf(path string) []string {
+	info, err := os.Stat(path)
+	if path == "-" || err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
+	files := RotatedFiles(path)
+	if err == nil {
+		files = append(files, path)
+	}
+	slices.Reverse(files)
+	return files
+}
+
 // RotatedFiles returns the rotated files of a log, compressed or not, the oldest first.
 func RotatedFiles(path string) (files []string) {
 	ext := filepath.Ext(path)

@@ -82,10 +82,10 @@ func TestStatus(t *testing.T) {
 		}
 
 		w.down = true
-		write(1)                           // one, since the checkpoint may come before a second one
-		time.Sleep(200 * time.Millisecond) // fake clock: the witness is being asked
-		write(4)                           // which no checkpoint covers yet
-		time.Sleep(500 * time.Millisecond) // fake clock
+		write(1)
+		time.Sleep(checkpointInterval + 200*time.Millisecond) // fake clock: it is covered, and the witness is being asked
+		write(4)                                              // which no checkpoint covers yet
+		time.Sleep(500 * time.Millisecond)                    // fake clock
 		s = l.Status()
 		if got := s.Witnesses[0]; s.Size != 4 || got.Size != 3 || got.Error != "it answers with status 503" || got.Failures != 1 {
 			t.Errorf("while the witness is down: %+v", s)

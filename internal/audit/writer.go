@@ -138,6 +138,10 @@ func (w *writer) append(lines []byte) (lost int, err error) {
 	if err := w.begin(size); err != nil {
 		return n, err
 	}
+	// A start after a kill takes entries only by their times: they must be near that of the checkpoint before them.
+	if time.Since(w.signed) >= checkpointInterval {
+		_ = w.checkpoint(false, false) // it is logged
+	}
 	untold := w.health.untold.Swap(0)
 	text := slices.Grow(w.text[:0], size)
 	if w.text = text; cap(text) > 1<<20 {

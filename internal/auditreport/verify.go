@@ -44,7 +44,7 @@ func (a *Options) verifyReport(c *gate.Config) (*verifyReport, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--checkpoint: %w", err)
 		}
-		o.Known = append(o.Known, evidence.Known{Note: string(text), Where: file})
+		o.Known = append(o.Known, evidence.Known{Note: evidence.Note(string(text)), Where: file})
 	}
 	return &verifyReport{evidence.NewVerifier(o)}, nil
 }

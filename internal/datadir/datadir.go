@@ -37,7 +37,7 @@ func Checkpoints(c *gate.Config) (all []evidence.Known, err error) {
 	path := filepath.Join(dir, evidence.CheckpointFile)
 	switch text, err := os.ReadFile(path); {
 	case err == nil:
-		all = append(all, evidence.Known{Note: string(text), Where: path})
+		all = append(all, evidence.Known{Note: evidence.Note(string(text)), Where: path})
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 const entry = `{"time":"2026-11-24T21:21:04.389466131Z","id":"FWF6GROGKWLSEVRIPW7TPYU7UU","crawler":"default","client":"127.0.0.1","method":"GET","origin":"http://www.example.com","path":"/2.txt","decision":"allow","reason":"no-match","group":"*","token":"ExampleBot","decided":"2026-11-24T21:21:04.389480788Z","robots":{"url":"http://www.example.com/robots.txt","state":"fresh","age":0,"judged":"2026-11-24T21:21:04.389516445Z","status":200,"sha256":"efc4db5408347a17597d7618522f084512d5d8d9ff46135129e293e4dee3355a","fetched":"2026-11-24T21:21:04.386969177Z"},"status":200,"bytes":13,"duration":0.000624852,"config":"83d42361cad107751c9e011f2414e7380f70ece3db2ba7ddac15b78edc6edcb3","gate":"gate-a"}` + "\n"
 
 func newBenchLog(b *testing.B) *Log {
-	l, err := OpenLog(Options{Name: testLog, Gate: "gate-a", Key: newKey(1), Dir: b.TempDir(), Files: []string{filepath.Join(b.TempDir(), "audit.jsonl")}})
+	l, err := OpenLog(Options{Name: testLog, Gate: "gate-a", Key: newKey(1), Dir: b.TempDir(), Path: filepath.Join(b.TempDir(), "audit.jsonl"), Files: files})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"time"
@@ -25,8 +24,9 @@ type Options struct {
 	// Ends is set for a gate that does not own data_dir: its log has a name of its own, and is not continued.
 	Ends bool
 	Keep time.Duration // how long the last checkpoints of such logs are kept
-	// Files are the files of the log, the newest first; nil: it is written to a stream.
-	Files []string
+	Path string        // where the log is written
+	// Files returns the files of the log at a path, the newest first; none: it is written to a stream, or there is no file.
+	Files func(path string) []string
 	// Witnesses are asked to cosign checkpoints.
 	Witnesses []Witness
 	Log       *slog.Logger // required with Witnesses
@@ -39,9 +39,10 @@ type Log struct {
 	tree    *Tree
 	note    string    // the last checkpoint; empty: there is none yet
 	covered int64     // size of the tree that it is for
-	kept    []byte    // the state that is kept with it
+	state   state     // that is kept with it
 	resumed int64     // entries that the next checkpoint covers first, of a gate that was killed
 	broken  string    // why the log could not be continued; empty: it was, or is the first
+	moved   string    // where the log before was written, if that was elsewhere
 	ended   time.Time // when the checkpoint was added to EndedFile
 
 	witnesses []*witness
@@ -59,15 +60,17 @@ func OpenLog(o Options) (*Log, error) {
 	} else {
 		err = l.resume()
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || l.Covered() {
+		return l, err
 	}
-	return l, l.cover(false)
+	return l, l.cover(time.Now().UTC(), false)
 }
 
-// begin names the log, and prepares its witnesses. Kept is what was known of them with the last checkpoint, and tail the
-// entries since then.
+// begin names the log, and prepares its witnesses. Kept is what was known with the last checkpoint, and tail the entries
+// since then.
 func (l *Log) begin(name string, kept state, tail []tlog.Hash) (err error) {
+	l.state = kept
+	l.state.Path = l.o.Path
 	if l.signer, err = NewSigner(name, l.o.Key); err != nil {
 		return err
 	}
@@ -82,6 +85,9 @@ func (l *Log) Name() string { return l.signer.Name() }
 
 // Broken says why an earlier log could not be continued. It is empty if it was, or if there is none.
 func (l *Log) Broken() string { return l.broken }
+
+// Moved returns where the log before was written, if it was not continued since the path is another now.
+func (l *Log) Moved() string { return l.moved }
 
 // Add adds the lines of entries to the log. [AppendEntry] has made them.
 func (l *Log) Add(lines []byte) {
@@ -107,10 +113,11 @@ func (l *Log) Resumed() int64 { return l.resumed }
 // been published is known after a restart, so that no second tree gets the name of the log. First says that the
 // line is the first of the log in a file, end that the gate ends.
 func (l *Log) Checkpoint(first, end bool) ([]byte, error) {
-	if err := l.cover(end); err != nil {
+	now := time.Now().UTC()
+	if err := l.cover(now, end); err != nil {
 		return nil, err
 	}
-	line := Line{Checkpoint: l.note, Time: time.Now().UTC(), Gate: l.o.Gate, End: end, Resumed: l.resumed}
+	line := Line{Checkpoint: l.note, Time: now, Gate: l.o.Gate, End: end, Resumed: l.resumed}
 	if first {
 		line.Edge = l.tree.Clone().Hashes
 	}
@@ -118,18 +125,15 @@ func (l *Log) Checkpoint(first, end bool) ([]byte, error) {
 	return line.AppendTo(nil), nil
 }
 
-// cover signs and keeps a checkpoint, unless the last one covers all entries.
-func (l *Log) cover(end bool) error {
-	if l.Covered() {
-		if end && l.o.Ends {
-			return l.keepEnded(l.note, end)
+// cover signs and keeps a checkpoint of all entries.
+func (l *Log) cover(now time.Time, end bool) (err error) {
+	text := l.note
+	if !l.Covered() {
+		if text, err = l.sign(); err != nil {
+			return err
 		}
-		return nil
 	}
-	text, err := l.sign()
-	if err != nil {
-		return err
-	}
+	l.state.Time, l.state.End = now, end
 	if l.o.Ends {
 		err = l.keepEnded(text, end)
 	} else {
@@ -151,17 +155,9 @@ func (l *Log) sign() (text string, err error) {
 
 // keep keeps a checkpoint, and the state to go on from it.
 func (l *Log) keep(text string) error {
-	s := state{Log: l.Name(), Tree: l.tree}
+	l.state.Tree, l.state.Witnesses = l.tree, nil
 	for _, w := range l.witnesses {
-		s.Witnesses = append(s.Witnesses, w.witnessState)
+		l.state.Witnesses = append(l.state.Witnesses, w.witnessState)
 	}
-	now, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	if err := saveState(l.o.Dir, text, l.kept, now); err != nil {
-		return err
-	}
-	l.kept = now
-	return nil
+	return l.state.save(l.o.Dir, text)
 }

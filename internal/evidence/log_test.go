@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/ed25519"
 	"encoding/json"
@@ -48,10 +49,23 @@ type gate struct {
 // start starts a gate with the folder dir.
 func start(t *testing.T, dir string) *gate {
 	g := &gate{t: t, dir: dir, path: filepath.Join(dir, "audit.jsonl")}
-	g.o = Options{Name: testLog, Gate: "gate-a", Key: newKey(1), Dir: dir, Keep: time.Hour, Files: []string{g.path}}
+	g.o = Options{Name: testLog, Gate: "gate-a", Key: newKey(1), Dir: dir, Keep: time.Hour, Path: g.path, Files: files}
 	g.open()
 	return g
 }
+
+// files returns the files of a log, as package audit does; none for a stream.
+func files(path string) (all []string) {
+	for _, file := range []string{path, strings.TrimSuffix(path, ".jsonl") + "-1.jsonl", strings.TrimSuffix(path, ".jsonl") + "-1.jsonl.gz"} {
+		if _, err := os.Stat(file); err == nil {
+			all = append(all, file)
+		}
+	}
+	return all
+}
+
+// stream says that a log is written to standard output.
+func stream(string) []string { return nil }
 
 func (g *gate) open() {
 	g.t.Helper()
@@ -234,7 +248,7 @@ func TestKnown(t *testing.T) {
 			for range 3 {
 				g.entries(1)
 				g.checkpoint(false)
-				notes = append(notes, read(t, filepath.Join(dir, CheckpointFile)))
+				notes = append(notes, Note(read(t, filepath.Join(dir, CheckpointFile))))
 			}
 		}
 	})
@@ -287,6 +301,12 @@ func TestResume(t *testing.T) {
 			}
 		}
 	}
+	note := func(t *testing.T, dir string) {
+		path := filepath.Join(dir, CheckpointFile)
+		if err := os.WriteFile(path, []byte(Note(read(t, path))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	nothing := func(*testing.T, string) {}
 	for _, test := range []struct {
 		name   string
@@ -298,26 +318,30 @@ func TestResume(t *testing.T) {
 	}{
 		{name: "in good order", before: nothing},
 		{name: "killed", killed: 2, before: nothing},
-		{name: "the checkpoint is lost", killed: 2, before: remove(CheckpointFile, edgeFile)},
-		{name: "the edge is lost", killed: 2, before: remove(edgeFile)},
-		{name: "the log is lost", before: remove("audit.jsonl"), want: "/2", broken: "no file of the log has the records"},
-		{name: "the log is another file", before: nothing, change: func(o *Options) { o.Files = []string{o.Files[0] + ".new"} }, want: "/2", broken: "no file of the log has the records"},
-		{name: "both are lost", before: remove("audit.jsonl", CheckpointFile, edgeFile), change: func(o *Options) { o.Known = true }, want: "/2",
+		{name: "the checkpoint is lost", before: remove(CheckpointFile), want: "/2", broken: "audit.jsonl has records of this log, and data_dir has no checkpoint of it"},
+		{name: "the state is lost", before: note},
+		{name: "the state is lost, and the gate was killed", killed: 2, before: note, want: "/2", broken: "that the gate can't have written, such as record 5"},
+		{name: "the log is lost", before: func(t *testing.T, dir string) {
+			if err := os.Truncate(filepath.Join(dir, "audit.jsonl"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}, want: "/2", broken: "no file of the log has the records"},
+		{name: "both are lost", before: remove("audit.jsonl", CheckpointFile), change: func(o *Options) { o.Known = true }, want: "/2",
 			broken: "neither the checkpoint in data_dir nor the records"},
-		{name: "both and the key are lost", before: remove("audit.jsonl", CheckpointFile, edgeFile)},
+		{name: "both and the key are lost", before: remove("audit.jsonl", CheckpointFile)},
 		{name: "the end is cut off", before: edit(`"index":3}`, `"index":x}`), want: "/2", broken: "ends with record 2, and a checkpoint covers 4"},
 		{name: "a record is changed", before: edit(`"id":"2"`, `"id":"9"`), want: "/2", broken: "does not fit"},
-		{name: "another key", before: nothing, change: func(o *Options) { o.Key = newKey(2) }, want: "/2", broken: "is of a log with another key"},
+		{name: "another key", before: nothing, change: func(o *Options) { o.Key = newKey(2) }, want: "/2", broken: "has no checkpoint of it by this key"},
 		{name: "another name", before: nothing, change: func(o *Options) { o.Name = "other.example" }, want: "/2", broken: "or is of a log with another name"},
 		{name: "the end of the last line is lost", killed: 2, before: edit(`"index":5}`+"\n", `"index":5}`), change: func(o *Options) { o.Known = true }},
-		{name: "the checkpoint, the key and the id of the gate are lost", before: remove(CheckpointFile, edgeFile),
+		{name: "the checkpoint, the key and the id of the gate are lost", before: remove(CheckpointFile),
 			change: func(o *Options) { o.Key, o.Gate = newKey(2), "gate-b" }, want: "/2",
-			broken: "is of a log with another key, or of another gate with this name"},
+			broken: "has no checkpoint of it by this key"},
 		{name: "a file that was rotated", before: func(t *testing.T, dir string) {
 			if err := os.Rename(filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "audit-1.jsonl")); err != nil {
 				t.Fatal(err)
 			}
-		}, change: func(o *Options) { o.Files = append(o.Files, filepath.Join(o.Dir, "audit-1.jsonl")) }},
+		}},
 		{name: "a file that was rotated and compressed", before: func(t *testing.T, dir string) {
 			var b bytes.Buffer
 			z := gzip.NewWriter(&b)
@@ -327,7 +351,7 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			os.Remove(filepath.Join(dir, "audit.jsonl"))
-		}, change: func(o *Options) { o.Files = append(o.Files, filepath.Join(o.Dir, "audit-1.jsonl.gz")) }},
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -356,11 +380,11 @@ func TestResume(t *testing.T) {
 				if test.want != "" || strings.HasPrefix(test.name, "both") {
 					return
 				}
-				texts := []string{read(t, g.path)}
-				if len(g.o.Files) > 1 {
-					texts = append(texts, read(t, g.o.Files[1]))
+				var texts []string
+				for _, file := range files(g.path) {
+					texts = append(texts, read(t, file))
 				}
-				v := verified(t, VerifyOptions{Known: []Known{{Note: read(t, filepath.Join(dir, CheckpointFile)), Where: "data_dir"}}}, texts...)
+				v := verified(t, VerifyOptions{Known: []Known{{Note: Note(read(t, filepath.Join(dir, CheckpointFile))), Where: "data_dir"}}}, texts...)
 				if v.Faulty > 0 || len(v.Notes) > 0 || v.Entries != 5+test.killed {
 					t.Errorf("%d records, faults %q, notes %q", v.Entries, v.Faults, v.Notes)
 				}
@@ -372,24 +396,184 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeOld: with files of data_dir that are older than the log, as after a restore, the log goes on behind its last
+// forge adds a record behind the end of the log, without its key, with a time in the form of a record.
+func (g *gate) forge(index int64, at string) {
+	g.t.Helper()
+	g.write(AppendEntry(nil, fmt.Appendf(nil, "{\"time\":%q,\"id\":\"forged\",\"duration\":0.001,\"gate\":%q}\n", at, g.o.Gate), 0, index))
+}
+
+// TestAdded: records that were added while the gate was stopped are never signed, unless they may be those of a kill.
+func TestAdded(t *testing.T) {
+	const month = 30 * 24 * time.Hour
+	for _, test := range []struct {
+		name    string
+		end     bool // the gate ended, else it was killed
+		uncut   bool // the line of the end is still there
+		again   bool // the gate has started again, without a request, and was killed
+		added   int
+		span    time.Duration // from the last checkpoint to the last of them
+		at      string        // the time of all, in place of that
+		resumed bool
+		noted   bool // audit --verify has a note, not a fault
+	}{
+		{name: "killed, over a month", added: 1000, span: month},
+		{name: "killed, later", added: 1, span: maxResumed + 10*time.Millisecond, noted: true},
+		{name: "killed, before", added: 1, span: -month},
+		{name: "killed, no time", added: 1, at: "yesterday"},
+		{name: "killed, in time", added: 1, span: maxResumed - 10*time.Millisecond, resumed: true}, // SECURITY.md says so
+		{name: "ended, over a month", end: true, added: 1000, span: month},
+		{name: "ended, in time", end: true, added: 1, span: time.Second, noted: true},
+		{name: "ended, with its line", end: true, uncut: true, added: 1, span: time.Second},
+		{name: "ended, started and killed", end: true, again: true, added: 1, span: time.Second, noted: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				g := start(t, dir)
+				g.entries(3)
+				g.checkpoint(false)
+				if last := read(t, g.path); test.end {
+					if g.checkpoint(true); !test.uncut {
+						if err := os.WriteFile(g.path, []byte(last), 0o600); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if test.again {
+					g.open()
+				}
+				signed := time.Now()
+				for i := range test.added {
+					at := signed.Add(test.span * time.Duration(i+1) / time.Duration(test.added))
+					g.forge(int64(3+i), cmp.Or(test.at, at.UTC().Format(time.RFC3339Nano)))
+				}
+				time.Sleep(2 * month) // fake clock
+				g.open()
+				if test.resumed {
+					if g.log.Name() != testLog || g.log.Resumed() != int64(test.added) {
+						t.Errorf("log %s, %d resumed, broken %q", g.log.Name(), g.log.Resumed(), g.log.Broken())
+					}
+					return
+				}
+				if want := "has records behind the last checkpoint that the gate can't have written"; g.log.Name() != testLog+"/2" || g.log.Size() != 0 || !strings.Contains(g.log.Broken(), want) {
+					t.Errorf("log %s of %d records, broken %q", g.log.Name(), g.log.Size(), g.log.Broken())
+				}
+				g.entries(1)
+				g.checkpoint(true)
+				v := verified(t, VerifyOptions{}, read(t, g.path))
+				if (v.Faulty == 0) != test.noted || len(v.Notes) == 0 && test.noted {
+					t.Errorf("faults %q, notes %q", v.Faults, v.Notes)
+				}
+			})
+		})
+	}
+}
+
+// TestResumedLate: a line that covers records of a kill must not cover others.
+func TestResumedLate(t *testing.T) {
+	for span, faults := range map[time.Duration]int{time.Second: 0, time.Minute: 1, -time.Minute: 1} {
+		for _, rotated := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				g := start(t, t.TempDir())
+				g.entries(3)
+				g.checkpoint(false)
+				text := AppendEntry(nil, fmt.Appendf(nil, "{\"time\":%q,\"id\":\"4\",\"gate\":\"gate-a\"}\n", time.Now().Add(span).UTC().Format(time.RFC3339Nano)), 0, 3)
+				g.write(text)
+				g.log.Add(text)
+				texts := []string{read(t, g.path)}
+				g.log.resumed = 1 // as a start of an earlier version has covered it
+				if rotated {
+					g.path += ".new"
+				}
+				g.fresh = true
+				g.checkpoint(true)
+				if rotated {
+					texts = append(texts, read(t, g.path))
+				} else {
+					texts[0] = read(t, g.path)
+				}
+				v := verified(t, VerifyOptions{}, texts...)
+				if v.Faulty != faults || faults > 0 && !strings.Contains(v.Faults[0], "a start after a kill has covered records 3 to 3") {
+					t.Errorf("%v, rotated %t: faults %q, notes %q", span, rotated, v.Faults, v.Notes)
+				}
+			})
+		}
+	}
+}
+
+// TestMoved: an operator may write the log elsewhere. That does not hide what is wrong with the files before.
+func TestMoved(t *testing.T) {
+	whole := func(text string) string { return text }
+	for _, test := range []struct {
+		name    string
+		entries int
+		stream  bool                     // it was written to standard output before
+		left    func(text string) string // what is left of the file before; nil: the operator has moved it, too
+		want    string
+		broken  string
+	}{
+		{name: "the path alone", entries: 3, left: whole, want: "/2"},
+		{name: "the file, too", entries: 3, want: "/2"},
+		{name: "a stream before", entries: 3, stream: true, want: "/2"},
+		{name: "no record yet", left: whole},
+		{name: "a file that was cut", entries: 3, left: func(text string) string { return text[:strings.Index(text, `{"time":"2000-01-01T00:00:00.02Z"`)] }, want: "/2",
+			broken: "ends with record 1, and a checkpoint covers 3"},
+		{name: "a file that was emptied", entries: 3, left: func(string) string { return "" }, want: "/2", broken: "no file of the log has the records"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				g := start(t, dir)
+				if test.stream {
+					g.o.Path = "-"
+					g.open()
+				}
+				g.entries(test.entries)
+				g.checkpoint(true)
+				old := g.o.Path
+				switch text := read(t, g.path); {
+				case test.left == nil:
+					if err := os.Rename(g.path, filepath.Join(dir, "moved.jsonl")); err != nil {
+						t.Fatal(err)
+					}
+				default:
+					if err := os.WriteFile(g.path, []byte(test.left(text)), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				g.path = filepath.Join(dir, "new.jsonl")
+				g.o.Path = g.path
+				g.open()
+				if test.want == "" || test.broken != "" {
+					old = ""
+				}
+				if g.log.Name() != testLog+test.want || g.log.Moved() != old || !strings.Contains(g.log.Broken(), test.broken) || (g.log.Broken() == "") != (test.broken == "") {
+					t.Errorf("log %s, moved %q, broken %q", g.log.Name(), g.log.Moved(), g.log.Broken())
+				}
+				g.entries(2)
+				g.checkpoint(true)
+				g.open() // with the same path
+				if g.log.Name() != testLog+test.want || g.log.Moved()+g.log.Broken() != "" || g.log.Size() != 2 {
+					t.Errorf("started again: log %s of %d records, moved %q, broken %q", g.log.Name(), g.log.Size(), g.log.Moved(), g.log.Broken())
+				}
+			})
+		})
+	}
+}
+
+// TestResumeOld: with a checkpoint in data_dir that is older than the log, as after a restore, the log goes on behind its last
 // entry. A log that was given up is not continued, although the old checkpoint fits it.
 func TestResumeOld(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		lost  bool   // the entries behind the old checkpoint are, before a gate starts with the newer one
-		old   string // the file that is restored alone; empty: both are
 		where string // of the lines of the second log; empty: in the file of the first
 		want  string
 		size  int64
 	}{
-		{name: "both", want: testLog, size: 3},
-		{name: "the checkpoint", old: CheckpointFile, want: testLog, size: 3},
-		{name: "the edge", old: edgeFile, want: testLog, size: 3},
-		{name: "both, and a second log", lost: true, want: testLog + "/3"},
-		{name: "the checkpoint, and a second log", lost: true, old: CheckpointFile, want: testLog + "/3"},
-		{name: "the edge, and a second log", lost: true, old: edgeFile, want: testLog + "/2", size: 1},
-		{name: "both, and a second log in another file", lost: true, where: "new.jsonl", want: testLog + "/3"},
+		{name: "one log", want: testLog, size: 3},
+		{name: "a second log", lost: true, want: testLog + "/3"},
+		{name: "a second log in another file", lost: true, where: "new.jsonl", want: testLog + "/3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -397,10 +581,7 @@ func TestResumeOld(t *testing.T) {
 				g := start(t, dir)
 				g.entries(2)
 				g.checkpoint(false)
-				old := map[string]string{}
-				for _, name := range []string{CheckpointFile, edgeFile} {
-					old[name] = read(t, filepath.Join(dir, name))
-				}
+				old := read(t, filepath.Join(dir, CheckpointFile))
 				short := read(t, g.path)
 				g.entries(1)
 				g.checkpoint(false)
@@ -410,21 +591,17 @@ func TestResumeOld(t *testing.T) {
 					}
 					if test.where != "" {
 						g.path = filepath.Join(dir, test.where)
-						g.o.Files = append([]string{g.path}, g.o.Files...)
+						g.o.Path = g.path
 					}
 					g.open()
 					g.entries(1)
 					g.checkpoint(false)
 				}
-				for name, text := range old {
-					if test.old == "" || test.old == name {
-						if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-							t.Fatal(err)
-						}
-					}
+				if err := os.WriteFile(filepath.Join(dir, CheckpointFile), []byte(old), 0o600); err != nil {
+					t.Fatal(err)
 				}
 				g.open()
-				if g.log.Name() != test.want || g.log.Size() != test.size || (g.log.Broken() != "") != strings.HasSuffix(test.want, "/3") {
+				if g.log.Name() != test.want || g.log.Size() != test.size || (g.log.Broken()+g.log.Moved() != "") != strings.HasSuffix(test.want, "/3") {
 					t.Errorf("log %s of %d records, broken %q; want %s of %d", g.log.Name(), g.log.Size(), g.log.Broken(), test.want, test.size)
 				}
 			})
@@ -435,14 +612,14 @@ func TestResumeOld(t *testing.T) {
 // TestResumeStream: on a stream the log goes on behind the last checkpoint. Entries behind it that a killed gate has
 // written are noted, unless they are too many.
 func TestResumeStream(t *testing.T) {
-	for killed, faults := range map[int]int{0: 0, 3: 0, 150: 1} {
+	for killed, faults := range map[int]int{0: 0, 3: 0, 600: 1} {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			g := start(t, dir)
 			g.entries(2)
 			g.checkpoint(false)
 			g.entries(killed)
-			g.o.Files = nil
+			g.o.Files = stream
 			g.open()
 			if g.log.Name() != testLog || g.log.Size() != 2 || g.log.Broken() != "" {
 				t.Fatalf("log %s of %d records, broken %q", g.log.Name(), g.log.Size(), g.log.Broken())
@@ -559,6 +736,10 @@ func TestChangedTail(t *testing.T) {
 		g.checkpoint(false)
 		before, copied := read(t, g.path), t.TempDir()
 		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		withoutPath := Note(read(t, filepath.Join(copied, CheckpointFile)))
+		if err := os.WriteFile(filepath.Join(copied, CheckpointFile), []byte(withoutPath), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		g.entries(1)

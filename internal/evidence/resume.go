@@ -1,22 +1,23 @@
 package evidence
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
 	"strings"
+	"time"
 
 	"filippo.io/torchwood"
 	"golang.org/x/mod/sumdb/tlog"
 )
 
 // resume finds the tree of the log again: from the checkpoint that is kept, and from the entries behind it. If
-// entries that the checkpoint covers are missing, it begins a log with another name: there must never be two
-// trees of one name.
+// entries that the checkpoint covers are missing, or others were added behind it, it begins a log with another name: there
+// must never be two trees of one name.
 func (l *Log) resume() error {
-	text, states, err := loadState(l.o.Dir)
+	text, s, err := loadState(l.o.Dir)
 	if err != nil {
 		return err
 	}
@@ -24,34 +25,43 @@ func (l *Log) resume() error {
 	if err != nil {
 		return err
 	}
-	r := resumption{base: l.o.Name, gate: l.o.Gate, keys: keys, latest: suffix(l.o.Name, Origin(text))}
+	r := resumption{base: l.o.Name, gate: l.o.Gate, keys: keys, latest: suffix(l.o.Name, Origin(text)), strange: -1}
+	path := l.o.Path
 	if c, _, err := keys.Open([]byte(text)); err == nil && suffix(l.o.Name, c.Origin) > 0 {
 		r.kept, r.note = &c, text
-	}
-	var kept *state
-	for i, s := range states {
-		r.latest = max(r.latest, suffix(l.o.Name, s.Log))
-		if kept == nil && r.kept != nil && s.Log == r.kept.Origin && s.Tree.Size == r.kept.N && s.Tree.Root() == r.kept.Hash {
-			kept = &states[i]
+		if s.Tree != nil && s.Tree.Size == c.N && s.Tree.Root() == c.Hash {
+			r.state = s
+		}
+		if c.N > 0 {
+			path = cmp.Or(r.state.Path, path)
 		}
 	}
+	files := l.o.Files(path)
 	switch {
-	case l.o.Files != nil:
-		if err := r.files(l.o.Files); err != nil {
+	case len(files) > 0:
+		if err := r.files(files); err != nil {
 			return err
 		}
-	case kept != nil: // what a stream has taken behind the checkpoint is not known
-		r.tree, r.name = kept.Tree.Clone(), kept.Log
+	case path != l.o.Path: // the files have been moved, too
+	case r.state.Tree != nil: // what a stream has taken behind the checkpoint is not known
+		r.tree = r.state.Tree.Clone()
 	case r.kept != nil:
-		r.broken = edgeFile + " in data_dir is missing, or does not fit the checkpoint there"
+		r.broken = "the end of " + CheckpointFile + " in data_dir is missing, or does not fit the checkpoint there"
 	}
 	switch {
-	case r.tree != nil:
-		return l.goOn(&r, kept)
 	case r.broken != "":
+	case path != l.o.Path:
+		// A folder that was restored may not know of the last log that was begun here.
+		here := resumption{base: r.base, gate: r.gate, keys: keys}
+		if err := here.files(l.o.Files(l.o.Path)); err != nil {
+			return err
+		}
+		l.moved, r.latest = path, max(r.latest, here.latest)
+	case r.tree != nil:
+		return l.goOn(&r)
 	case text != "":
 		r.broken = "the checkpoint in data_dir is not by this key, or is of a log with another name"
-	case r.latest > 0 || l.o.Known:
+	case l.o.Known:
 		r.broken = "neither the checkpoint in data_dir nor the records are there any more"
 	default:
 		return l.begin(l.o.Name, state{}, nil)
@@ -61,19 +71,12 @@ func (l *Log) resume() error {
 }
 
 // goOn continues the log that was found.
-func (l *Log) goOn(r *resumption, kept *state) error {
+func (l *Log) goOn(r *resumption) error {
 	l.tree, l.resumed = r.tree, r.resumed
-	if r.kept != nil && r.tree.Size == r.kept.N {
+	if r.tree.Size == r.kept.N {
 		l.note, l.covered = r.note, r.kept.N
 	}
-	if kept == nil {
-		return l.begin(r.name, state{}, nil)
-	}
-	var err error
-	if l.kept, err = json.Marshal(kept); err != nil {
-		return err
-	}
-	return l.begin(r.name, *kept, r.tail)
+	return l.begin(r.kept.Origin, r.state, r.tail)
 }
 
 // keys returns the key of the log and of those with suffixes.
@@ -103,13 +106,14 @@ type resumption struct {
 	base string // the name of the log, without a suffix
 	gate string
 	keys *Keys
-	kept *torchwood.Checkpoint // the one that is kept, if it is of the log
+	kept *torchwood.Checkpoint // the one that is kept, if it is of the log; nil: only latest is looked for
 	note string                // its text
 
 	latest  int         // the highest suffix that is known
+	state   state       // that is kept, if it fits
 	tree    *Tree       // nil: not found
-	name    string      // of its log
 	tail    []tlog.Hash // the entries behind the checkpoint that is kept
+	strange int64       // index of the last of them that the gate can't have written; -1: there is none
 	resumed int64
 	broken  string // why it is not found, if there is a reason
 }
@@ -124,9 +128,9 @@ func (r *resumption) files(files []string) error {
 	}
 	switch {
 	case r.kept != nil && r.kept.N == 0:
-		r.tree, r.name = &Tree{}, r.kept.Origin
+		r.tree = &Tree{}
 	case r.kept != nil:
-		r.broken = "no file of the log has the records that the checkpoint in data_dir covers: they were removed, or log.audit names another file"
+		r.broken = "no file of the log has the records that the checkpoint in data_dir covers: they were removed"
 	}
 	return nil
 }
@@ -136,9 +140,13 @@ func (r *resumption) file(path string) (found bool, err error) {
 	o := VerifyOptions{Keys: r.keys, Gate: r.gate}
 	if r.kept != nil {
 		o.Known = []Known{{Note: r.note}}
-		o.Leaf = func(log string, index int64, hash tlog.Hash) {
-			if log == r.kept.Origin && index >= r.kept.N {
-				r.tail = append(r.tail, hash)
+		o.Leaf = func(log string, index int64, hash tlog.Hash, written time.Time) {
+			if log != r.kept.Origin || index < r.kept.N {
+				return
+			}
+			r.tail = append(r.tail, hash)
+			if !r.state.mayHaveWritten(written) {
+				r.strange = index
 			}
 		}
 	}
@@ -160,28 +168,29 @@ func (r *resumption) file(path string) (found bool, err error) {
 		}
 	}
 	r.latest = max(r.latest, latest)
-	p := v.current[r.gate]
-	if r.kept != nil {
-		p = v.log(r.kept.Origin).last()
+	if r.kept == nil {
+		if latest > 0 {
+			r.broken = path + " has records of this log, and data_dir has no checkpoint of it by this key"
+		}
+		return latest > 0, nil
 	}
+	p := v.log(r.kept.Origin).last()
 	switch {
-	case p == nil && (latest == 0 || r.kept != nil):
+	case p == nil:
 		return false, nil
-	case p == nil || suffix(r.base, p.log.name) == 0:
-		r.broken = path + " is of a log with another key, or of another gate with this name"
-	case r.kept != nil && p.tree.Size < r.kept.N:
+	case p.tree.Size < r.kept.N:
 		r.broken = fmt.Sprintf("%s ends with record %d, and a checkpoint covers %d: records were removed, or it is another file", path, p.tree.Size-1, r.kept.N)
 	case suffix(r.base, p.log.name) < r.latest: // it has lost entries, which an old checkpoint can't tell
 		r.broken = fmt.Sprintf("log %s has ended: another with a higher number after its name has begun since, and the checkpoint in data_dir is older", p.log.name)
 	case p.broken != "":
 		r.broken = p.broken
-	case r.kept != nil && p.start <= r.kept.N && p.known[r.kept.N] != r.kept.Hash:
+	case p.start <= r.kept.N && p.known[r.kept.N] != r.kept.Hash:
 		r.broken = path + " does not fit the checkpoint in data_dir: records were changed, or it is another file"
+	case r.strange >= p.covered:
+		r.broken = fmt.Sprintf("%s has records behind the last checkpoint that the gate can't have written, such as record %d: it had ended before, or they are not of the last %v before a kill",
+			path, r.strange, maxResumed)
 	default:
-		r.tree, r.name, r.resumed = p.tree, p.log.name, p.tree.Size-p.covered
-		if r.kept != nil {
-			r.resumed = min(r.resumed, p.tree.Size-r.kept.N)
-		}
+		r.tree, r.resumed = p.tree, min(p.tree.Size-p.covered, p.tree.Size-r.kept.N)
 	}
 	return true, nil
 }

@@ -6,7 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
+	"time"
 
 	"robotsgate/internal/wholefile"
 )
@@ -14,15 +15,25 @@ import (
 // The files in data_dir that belong to the log of the gate that owns the folder.
 const (
 	KeyFile        = "audit-key.pem"    // the key, if the configuration names none
-	CheckpointFile = "audit-checkpoint" // the last note, and nothing else
-	edgeFile       = "audit-edge"       // what is needed to go on behind it
+	CheckpointFile = "audit-checkpoint" // the last note, and a line with the state; see [Note]
 )
+
+// maxResumed is the time within which records can be those of a kill, before and after the last checkpoint: while that is
+// made, records wait.
+const maxResumed = 2 * time.Second
 
 // A state is what a log goes on from.
 type state struct {
-	Log       string         `json:"log"`
 	Tree      *Tree          `json:"tree"`
+	Time      time.Time      `json:"time"` // of the checkpoint
+	End       bool           `json:"end"`  // the gate has ended: it has written nothing since
+	Path      string         `json:"path"` // of the log
 	Witnesses []witnessState `json:"witnesses,omitempty"`
+}
+
+// mayHaveWritten reports whether the gate may have written a record behind the checkpoint, at this time.
+func (s *state) mayHaveWritten(at time.Time) bool {
+	return !s.End && !s.Time.IsZero() && at.Sub(s.Time).Abs() <= maxResumed
 }
 
 // A witnessState is how the log has grown since a witness has cosigned it last.
@@ -34,37 +45,34 @@ type witnessState struct {
 	Asked []growth `json:"asked,omitempty"`
 }
 
-// saveState keeps a checkpoint and the state to go on from it, with the state for the checkpoint before: a sudden end may
-// come between the two files. When it returns, the disk has both.
-func saveState(dir, note string, before, now json.RawMessage) error {
-	states := []json.RawMessage{now}
-	if before != nil {
-		states = append(states, before)
-	}
-	text, err := json.Marshal(states)
+// save keeps a checkpoint and the state to go on from it, in one step. When it returns, the disk has both.
+func (s *state) save(dir, note string) error {
+	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	if err := wholefile.Write(filepath.Join(dir, edgeFile), append(text, '\n')); err != nil {
-		return err
-	}
-	return wholefile.Write(filepath.Join(dir, CheckpointFile), []byte(note))
+	return wholefile.Write(filepath.Join(dir, CheckpointFile), append([]byte(note), append(text, '\n')...))
 }
 
-// loadState returns the checkpoint that is kept, and the states. Each is empty if there is none.
-func loadState(dir string) (note string, states []state, err error) {
+// Note returns the note in the text of a CheckpointFile. A note alone is returned as it is.
+func Note(text string) string {
+	if note, _, ok := strings.Cut(text, "\n{"); ok {
+		return note + "\n"
+	}
+	return text
+}
+
+// loadState returns the checkpoint that is kept, and its state. Each is empty if there is none.
+func loadState(dir string) (note string, s state, err error) {
 	text, err := readFile(filepath.Join(dir, CheckpointFile))
 	if err != nil {
-		return "", nil, err
+		return "", state{}, err
 	}
-	edges, err := readFile(filepath.Join(dir, edgeFile))
-	if err != nil {
-		return "", nil, err
+	note = Note(string(text))
+	if json.Unmarshal(text[len(note):], &s) != nil || s.Tree == nil || s.Tree.From != 0 || !s.Tree.valid() {
+		s = state{} // the log itself is read
 	}
-	if json.Unmarshal(edges, &states) != nil {
-		states = nil // the log itself is read
-	}
-	return string(text), slices.DeleteFunc(states, func(s state) bool { return s.Tree == nil || s.Tree.From != 0 || !s.Tree.valid() }), nil
+	return note, s, nil
 }
 
 // readFile returns the contents of a file that the gate has written, nil if there is no file.

@@ -21,8 +21,8 @@ type VerifyOptions struct {
 	Gate string
 	// Strict makes notes faults.
 	Strict bool
-	// Leaf, if it is set, is called for each entry of a log: with its index and hash, in the order of the lines.
-	Leaf func(log string, index int64, hash tlog.Hash)
+	// Leaf, if it is set, is called for each entry of a log, in the order of the lines. Written is about when it was written.
+	Leaf func(log string, index int64, hash tlog.Hash, written time.Time)
 	// Node, if it is set, is called for each complete subtree of several entries, and for those of edges. Its index is
 	// that of [tlog.StoredHashIndex].
 	Node func(log string, index int64, hash tlog.Hash)
@@ -121,6 +121,7 @@ type piece struct {
 	line    int   // the last line
 	start   int64
 	root    tlog.Hash // at the start
+	resumed bool      // the first line says so
 	tree    *Tree
 	node    func(index int64, hash tlog.Hash) // VerifyOptions.Node, if that is set
 	next    int64                             // index of the next entry
@@ -128,6 +129,7 @@ type piece struct {
 	ended   bool
 	covered int64     // by the last checkpoint
 	fits    tlog.Hash // its root
+	signed  time.Time // its time
 	tail    interval  // times of the entries behind it
 	groups  []group
 	known   map[int64]tlog.Hash // roots of the trees with the wanted sizes
@@ -151,6 +153,11 @@ func (i *interval) add(t time.Time) {
 	if t.After(i.newest) {
 		i.newest = t
 	}
+}
+
+// within reports whether all entries were written near a time.
+func (i *interval) within(d time.Duration, of time.Time) bool {
+	return i.oldest.Sub(of) >= -d && i.newest.Sub(of) <= d
 }
 
 // NewVerifier returns a verifier that has no lines yet.
@@ -273,7 +280,7 @@ func (v *Verifier) entry(gate string, lost, index int64, at place, text []byte) 
 		p.last = written
 	}
 	if v.o.Leaf != nil {
-		v.o.Leaf(p.log.name, index, hash)
+		v.o.Leaf(p.log.name, index, hash, written)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"filippo.io/torchwood"
 	"golang.org/x/mod/sumdb/note"
@@ -40,7 +41,10 @@ func (v *Verifier) checkpoint(l *Line, at place) {
 		v.fault("%s: a checkpoint of log %s, and no line with an edge stands before it in this file: the beginning of the file is missing", at, name)
 		return
 	}
-	v.cover(p, c, at)
+	if l.Resumed > 0 {
+		v.resumed(p, at)
+	}
+	v.cover(p, c, l.Time, at)
 	p.ended = l.End || p.ended && l.Edge == nil // cosigned repeats may follow the end, and a start of the gate
 	p.line = at.line
 }
@@ -92,7 +96,7 @@ func (v *Verifier) begin(log *logLines, before *piece, c torchwood.Checkpoint, l
 	if before != nil && before.log == log && before.next > c.N && before.covered == c.N && before.fits == c.Hash {
 		v.cutTail(before, c.N, at)
 	}
-	p := &piece{log: log, at: at, line: at.line, start: c.N, root: c.Hash, tree: t, next: c.N, covered: c.N, fits: c.Hash}
+	p := &piece{log: log, at: at, line: at.line, start: c.N, root: c.Hash, resumed: l.Resumed > 0, tree: t, next: c.N, covered: c.N, fits: c.Hash, signed: l.Time}
 	if v.o.Node != nil {
 		p.node = func(index int64, hash tlog.Hash) { v.o.Node(log.name, index, hash) }
 		for i, index := range t.subtrees() {
@@ -114,8 +118,15 @@ func (v *Verifier) cutTail(p *piece, to int64, at place) {
 	maps.DeleteFunc(p.known, func(size int64, _ tlog.Hash) bool { return size > to })
 }
 
+// resumed judges the entries behind the last checkpoint of a piece, which a start of the gate after a kill has covered.
+func (v *Verifier) resumed(p *piece, at place) {
+	if p.covered < p.next && !p.tail.within(maxResumed, p.signed) {
+		v.fault("%s: a start after a kill has covered %s of log %s, and their times are not within %v of the checkpoint before, of %s: records have been added", at, p.behind(), p.log.name, maxResumed, utc(p.signed))
+	}
+}
+
 // cover compares the tree of a piece with a checkpoint.
-func (v *Verifier) cover(p *piece, c torchwood.Checkpoint, at place) {
+func (v *Verifier) cover(p *piece, c torchwood.Checkpoint, signed time.Time, at place) {
 	switch {
 	case c.N > p.next:
 		p.broken = v.fault("%s: %s missing before this checkpoint of log %s", at, entries(p.next, c.N-1), p.log.name)
@@ -128,7 +139,7 @@ func (v *Verifier) cover(p *piece, c torchwood.Checkpoint, at place) {
 	if p.covered < c.N {
 		p.groups = append(p.groups, group{c.N, c.Hash, p.tail.oldest})
 	}
-	p.covered, p.fits, p.tail = c.N, c.Hash, interval{}
+	p.covered, p.fits, p.signed, p.tail = c.N, c.Hash, signed, interval{}
 }
 
 // rootAt returns the root of the tree with a size at which the piece begins or has a checkpoint. ok is false at others.

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxTail is the time within which the entries behind the last checkpoint were written.
-	maxTail = time.Second
+	// maxTail is the time around the last checkpoint in which the entries behind it were written.
+	maxTail = 5 * time.Second
 	// maxUncosigned is how much older than the last entry one may be that a witness has not seen.
 	maxUncosigned = time.Minute
 )
@@ -58,10 +58,13 @@ func (v *Verifier) join(l *logLines) {
 		case p.start == last.next && last.broken == "" && last.tree.Root() != p.root:
 			v.fault("%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", p.at, p.start, l.name, last.behind())
 		case p.start == last.next:
+			if p.resumed {
+				v.resumed(last, p.at)
+			}
 			if last.covered < p.start {
 				last.groups = append(last.groups, group{p.start, p.root, last.tail.oldest})
 			}
-			last.covered, last.fits, last.tail = p.start, p.root, interval{}
+			last.covered, last.fits, last.signed, last.tail = p.start, p.root, p.signed, interval{}
 		case p.start == last.covered && p.root == last.fits && p.next > p.start:
 			v.cutTail(last, p.start, p.at)
 		case p.next > p.start:
@@ -82,8 +85,9 @@ func (v *Verifier) join(l *logLines) {
 
 // uncovered reports the entries of a piece that no checkpoint covers.
 func (v *Verifier) uncovered(p *piece, why string) {
-	if span := p.tail.newest.Sub(p.tail.oldest); span > maxTail {
-		v.fault("%s:%d: no checkpoint covers %s of log %s, and they were written within %v, more than %v: records have been added, or checkpoints removed", p.at.file, p.line, p.behind(), p.log.name, span.Round(time.Millisecond), maxTail)
+	if !p.tail.within(maxTail, p.signed) {
+		v.fault("%s:%d: no checkpoint covers %s of log %s, and their times, %s to %s, are not within %v of the last one, of %s: records have been added, or checkpoints removed",
+			p.at.file, p.line, p.behind(), p.log.name, utc(p.tail.oldest), utc(p.tail.newest), maxTail, utc(p.signed))
 		return
 	}
 	v.note("%s:%d: no checkpoint covers %s of log %s: %s", p.at.file, p.line, p.behind(), p.log.name, why)

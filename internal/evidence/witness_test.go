@@ -295,7 +295,7 @@ func TestSeveralWitnesses(t *testing.T) {
 			g.entries(1)
 			g.log.Answered(<-g.log.Answers())
 		}
-		g.o.Files = nil
+		g.o.Files = stream
 		g.open()
 		if g.log.Broken() != "" || g.log.Name() != testLog || g.log.Size() != 1 {
 			t.Errorf("log %s of %d records: %s", g.log.Name(), g.log.Size(), g.log.Broken())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	"filippo.io/torchwood"
 	"golang.org/x/mod/sumdb/tlog"
@@ -96,7 +97,7 @@ func (c *Collector) Close() error {
 }
 
 // Leaf takes the place of an entry and its hash. Line takes the entry itself next.
-func (c *Collector) Leaf(log string, index int64, hash tlog.Hash) {
+func (c *Collector) Leaf(log string, index int64, hash tlog.Hash, _ time.Time) {
 	c.Node(log, tlog.StoredHashIndex(0, index), hash)
 	c.last, c.named = pick{c.log(log).number, index}, true
 }
