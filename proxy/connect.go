@@ -41,7 +41,8 @@ func (p *Proxy) openTunnel(o *opening) (opened bool) {
 	}
 	conn, rd, err := o.accept(o.writer, p.Limits.HeaderTimeout)
 	if err != nil {
-		p.Log.Debug("CONNECT", "client", o.inbound.conn.client.RemoteAddr().String(), "error", err)
+		in := o.asTunnel(o.whole())
+		p.recordUnused(&in, 0, NothingSent, err)
 		return false
 	}
 	p.intercept(o, conn, rd)
@@ -73,11 +74,7 @@ func (p *Proxy) refuseTunnel(o *opening, r *http.Request) bool {
 	}
 	in := o.asTunnel(o.whole())
 	in.closeAfter = o.closeAfter
-	crawler := crawlers.Identify(p.clients.begin(o.ctx, from).Client)
-	if crawler == crawlers.Default && crawlers.RefuseUnknown {
-		crawler = nil
-	}
-	p.refuse(o.writer, in, crawler, failure(err, &in, nil))
+	p.refuse(o.writer, in, p.clients.likely(o.ctx, crawlers, from), failure(err, &in, nil))
 	return true
 }
 
@@ -88,24 +85,29 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 	p.conns.MarkTunnel(under)
 	p.silent.Add(conn)
 	defer p.silent.Remove(conn)
-	t := newTunnel(o.target)
+	t := newTunnel(o)
 	t.client, t.login, t.port, t.socks = under, o.login, o.port, o.inbound.conn.socks
 	t.TLSClient = client.TLSClient{Kind: o.kind, Target: t.authority, Redirected: o.inbound.conn.redirected}
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	first, err := rd.Peek(1)
 	if err != nil {
-		p.Log.Debug("CONNECT", "client", under.RemoteAddr().String(), "target", t.authority, "error", "the client sent nothing through its tunnel")
 		conn.Close()
+		p.recordUnused(&t.opened, http.StatusOK, NothingSent, nil)
 		return
 	}
 	t.Conn = netconn.Buffered(conn, rd)
 	if client.IsTLS(first[0]) {
 		_ = t.SetDeadline(time.Now().Add(p.Limits.HeaderTimeout))
 		secure, err := p.hints.Handshake(t, p.tls, &t.TLSClient)
-		p.silent.Remove(conn) // its first request may be there before we have returned
 		if err != nil {
+			why := TLSFailed
+			if client.GaveUp(err) {
+				why = TLSGivenUp
+			}
+			p.recordUnused(&t.opened, http.StatusOK, why, err)
 			return
 		}
+		p.silent.Remove(conn) // its first request may be there before we have returned
 		_ = t.SetDeadline(time.Time{})
 		if secure.ConnectionState().NegotiatedProtocol == "h2" {
 			if under := t.client.Buffer(); under != nil {

@@ -72,6 +72,16 @@ func (c *clients) identify(ctx context.Context, crawlers policy.Crawlers, s send
 	return nil, i.unknown(invited)
 }
 
+// likely returns the crawler for the record of a tunnel without a request, as far as its CONNECT or SOCKS request shows
+// it; nil if the gate does not serve the client.
+func (c *clients) likely(ctx context.Context, crawlers policy.Crawlers, s sender) *policy.Crawler {
+	k := crawlers.Identify(c.begin(ctx, s).Client)
+	if k == crawlers.Default && crawlers.RefuseUnknown {
+		return nil
+	}
+	return k
+}
+
 func (c *clients) begin(ctx context.Context, s sender) *identification {
 	i := &identification{sender: s, verifier: c.verifier, ctx: ctx, user: "(none that a crawler has)"}
 	if i.login != nil {

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"cmp"
+	"context"
 	"net/netip"
 	"time"
 
@@ -38,7 +39,8 @@ type Record struct {
 	// the network.
 	Statement string
 	Head      Head    // how far the page's head was read
-	Error     string  // empty if the request succeeded
+	Unused    Unused  // why this tunnel carried no request; empty: the record is of a request, or of a tunnel that was relayed
+	Error     string  // empty if the request succeeded; it begins with Unused
 	Fault     string  // the error type of a request that failed (RFC 9209, 2.3), if the gate has answered it
 	Refused   Refusal // empty if the gate itself did not refuse the request
 	Why       string  // it was refused; may have text from the network
@@ -77,6 +79,18 @@ func (r *Record) Cause() string {
 	return r.Why
 }
 
+// An Unused is why a tunnel carried no request.
+type Unused string
+
+// The reasons.
+const (
+	NothingSent  Unused = "the client sent nothing through its tunnel"
+	TLSGivenUp   Unused = "the client gave up the TLS handshake" // mostly since it does not trust the CA
+	TLSFailed    Unused = "the TLS handshake failed"
+	NoneAfterTLS Unused = "the client sent no request after the TLS handshake"
+	NoRequest    Unused = "the client sent neither TLS nor a whole request of HTTP"
+)
+
 // results are what the stages of a request have returned so far.
 type results struct {
 	crawler   *policy.Crawler // nil: not identified
@@ -89,6 +103,7 @@ type results struct {
 	said      *answer          // of the gate itself; nil: there was none
 	body      *response.Stream // of the response that is passed on; nil: there is none
 	failed    string
+	unused    Unused
 }
 
 // record puts the record of a request together. Every Record is made here.
@@ -97,7 +112,7 @@ func record(in *inbound, x *results, out *response.Recorder) *Record {
 		ID: in.id, Start: in.start, Client: in.client, Method: in.method, URL: in.url, Origin: in.origin, Tunnel: in.tunnel, Socks: in.conn.socks, Config: in.settings.Config,
 		Decision: x.Decision, Paced: x.Paced,
 		Tags: x.Tags, Remembered: x.Remembered, Stated: x.Stated, Statement: x.Statement, Head: x.Head,
-		UserAgent: x.userAgent, Signed: x.signed.Key, Signing: x.signed.Took, Error: x.failed,
+		UserAgent: x.userAgent, Signed: x.signed.Key, Signing: x.signed.Took, Error: x.failed, Unused: x.unused,
 		Status: out.Status, Bytes: out.Bytes,
 		Decided: x.decided, Sent: x.sent, Upstream: x.upstream, Duration: time.Since(in.start),
 	}
@@ -118,4 +133,14 @@ func record(in *inbound, x *results, out *response.Recorder) *Record {
 		r.Answered = out.Answered.Sub(in.start)
 	}
 	return r
+}
+
+// recordUnused makes the record of a tunnel that carried no request. status is that of the answer to its CONNECT.
+func (p *Proxy) recordUnused(in *inbound, status int, why Unused, cause error) {
+	x := results{unused: why, failed: string(why)}
+	if cause != nil {
+		x.failed += ": " + cause.Error()
+	}
+	x.crawler = p.clients.likely(context.Background(), in.settings.Engine.Crawlers(), senderOf(in))
+	p.Done(record(in, &x, &response.Recorder{Status: status}))
 }

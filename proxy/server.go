@@ -65,6 +65,7 @@ func New(o Options) (*Proxy, error) {
 			under.CancelHold() // no HTTP/2 stream is open: what is written now ends one
 		}
 		p.hints.ConnState(c, &t.TLSClient, state)
+		p.tunnelState(t, net.Conn(t) != c, state)
 	}
 	p.inner.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
@@ -119,7 +120,11 @@ func (p *Proxy) serveOuter(w http.ResponseWriter, r *http.Request) {
 
 // serveInner serves requests inside tunnels, and of redirected connections.
 func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
-	target, refused := tunnelTarget(r, connOf(r).tunnel)
+	t := connOf(r).tunnel
+	if t.carried.CompareAndSwap(false, true) {
+		p.open.Remove(t)
+	}
+	target, refused := tunnelTarget(r, t)
 	if refused == nil && isOwn(target) {
 		p.serveOwn(w, r)
 		return
@@ -173,7 +178,8 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	wg.Go(func() { errs[1] = p.inner.Shutdown(ctx) })
 	wg.Go(func() { errs[2] = p.open.Wait(ctx) })
 	wg.Wait()
-	p.silent.Close() // opened in the meantime
+	p.silent.Close()       // opened in the meantime
+	_ = p.silent.Wait(ctx) // for their records
 	p.outer.Close()
 	p.inner.Close()
 	p.open.Close()

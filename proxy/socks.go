@@ -128,8 +128,9 @@ func (p *Proxy) readDestination(b *beginning, s *Settings, rd *bufio.Reader) *so
 		return &socksRefusal{client.SocksReply(client.SocksNoHost), client.SocksUnreachable}
 	}
 	_, err = netip.ParseAddr(target.Hostname())
-	b.asked, b.byName = newTunnel(target), err != nil
-	if !isOwn(target) && p.deniesSocks(b, s, target) {
+	o := &opening{inbound: newTunnelInbound(s, b.connection, b.login), target: target}
+	b.asked, b.byName = newTunnel(o), err != nil
+	if !isOwn(target) && p.deniesSocks(b, s, &b.asked.opened) {
 		return &socksRefusal{client.SocksReply(client.SocksNotAllowed), client.SocksDenied}
 	}
 	return writeSocks(b, client.SocksReply(client.SocksSucceeded))
@@ -137,36 +138,34 @@ func (p *Proxy) readDestination(b *beginning, s *Settings, rd *bufio.Reader) *so
 
 // deniesSocks records a request of which all that could follow would be refused, and reports whether it is one. No name
 // is resolved.
-func (p *Proxy) deniesSocks(b *beginning, s *Settings, target canonical.Target) bool {
+func (p *Proxy) deniesSocks(b *beginning, s *Settings, in *inbound) bool {
 	p.open.Add(b.client) // Shutdown waits for the record
 	defer p.open.Remove(b.client)
 	ctx, cancel := context.WithTimeout(context.Background(), p.Limits.HeaderTimeout)
 	defer cancel()
-	o := &opening{inbound: newTunnelInbound(s, b.connection, b.login), target: target}
-	in := o.asTunnel(o.whole())
 	crawlers := s.Engine.Crawlers()
-	i := p.clients.begin(ctx, senderOf(&in))
+	i := p.clients.begin(ctx, senderOf(in))
 	candidates := crawlers.Candidates(i.Client)
 	if i.err != nil || len(candidates) == 0 {
 		return false // the requests are refused
 	}
-	x := &exchange{p: p, inbound: in}
+	x := &exchange{p: p, inbound: *in}
 	x.crawler = candidates[0]
-	if d, ok := s.Engine.DeniesHost(target, candidates[0]); ok && !slices.ContainsFunc(candidates[1:], func(k *policy.Crawler) bool {
-		_, denied := s.Engine.DeniesHost(target, k)
+	if d, ok := s.Engine.DeniesHost(in.target, candidates[0]); ok && !slices.ContainsFunc(candidates[1:], func(k *policy.Crawler) bool {
+		_, denied := s.Engine.DeniesHost(in.target, k)
 		return !denied
 	}) {
 		x.Decision = &d
-		p.handle(x, nil, nil, refusal(&in, &x.signals))
+		p.handle(x, nil, nil, refusal(in, &x.signals))
 		return true
 	}
 	check := s.Upstream.Check // of an address
 	if b.byName {
 		check = s.Upstream.CheckLists
 	}
-	host, port, _ := net.SplitHostPort(target.Address())
+	host, port, _ := net.SplitHostPort(in.target.Address())
 	if err := check(host, port); err != nil {
-		p.handle(x, nil, nil, failure(err, &in, nil))
+		p.handle(x, nil, nil, failure(err, in, nil))
 		return true
 	}
 	return false

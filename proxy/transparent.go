@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"runtime/debug"
@@ -120,12 +121,26 @@ func (p *Proxy) serveBeginning(b *beginning, rd *bufio.Reader) {
 		p.redirected.Refuse(c, IsOwn, p.Log)
 	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
 		c.Close() // it has sent nothing: a probe of the port, say
+		p.recordAsked(b, NothingSent)
 	case err != nil:
-		b.counter.Refuse(c, Incomplete, p.Log)
+		p.refuseBeginning(b, Incomplete, NothingSent)
 	case client.IsTLS(first[0]):
 		p.beginTLS(b, netconn.Buffered(b.conn, rd))
 	default:
 		p.beginClear(b, rd)
+	}
+}
+
+// refuseBeginning closes a connection before any request.
+func (p *Proxy) refuseBeginning(b *beginning, reason ConnRefusal, why Unused) {
+	b.counter.Refuse(b.client, reason, p.Log)
+	p.recordAsked(b, why)
+}
+
+// recordAsked records the tunnel that the client has asked for by SOCKS, if it has.
+func (p *Proxy) recordAsked(b *beginning, why Unused) {
+	if b.asked != nil {
+		p.recordUnused(&b.asked.opened, http.StatusOK, why, nil)
 	}
 }
 
@@ -146,17 +161,17 @@ func (p *Proxy) beginTLS(b *beginning, conn net.Conn) {
 	hello, err := client.ReadHello(conn, c.Memory)
 	switch {
 	case errors.Is(err, client.ErrNotHello), errors.Is(err, client.ErrLongHello):
-		b.counter.Refuse(c, BadHello, p.Log)
+		p.refuseBeginning(b, BadHello, TLSFailed)
 		return
 	case err != nil:
-		b.counter.Refuse(c, Incomplete, p.Log)
+		p.refuseBeginning(b, Incomplete, TLSFailed)
 		return
 	}
 	defer hello.Release()
 	s := p.settings.Load()
 	target, refused := b.tlsTarget(hello.ServerName, s.Passthrough)
 	if refused != "" {
-		b.counter.Refuse(c, refused, p.Log)
+		p.refuseBeginning(b, refused, TLSFailed)
 		return
 	}
 	b.counter.Serve()
@@ -198,7 +213,7 @@ func (b *beginning) tlsTarget(server string, passthrough func(host string) bool)
 func (p *Proxy) beginClear(b *beginning, rd *bufio.Reader) {
 	c := b.client
 	if refused := client.ReadFirstLine(rd); refused != "" {
-		b.counter.Refuse(c, refused, p.Log)
+		p.refuseBeginning(b, refused, NoRequest)
 		return
 	}
 	b.counter.Serve()

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/auth"
@@ -47,6 +48,8 @@ type tunnel struct {
 	client     *client.Conn               // the connection underneath
 	disconnect *client.DisconnectDetector // of HTTP/1 requests; nil: HTTP/2
 	login      *auth.Login                // that CONNECT or the SOCKS request came with; nil: none
+	opened     inbound                    // the tunnel as a whole; without a connection: the client has asked for none
+	carried    atomic.Bool                // a request has reached its handler
 }
 
 // tunnelOf returns the tunnel that a connection is, or that is below its TLS; nil if there is none.
@@ -88,8 +91,24 @@ func (t *tunnel) names(server string) bool {
 	return err == nil && target.Hostname() == t.host
 }
 
-func newTunnel(target canonical.Target) *tunnel {
-	t := &tunnel{authority: target.Address(), secure: target.Origin()}
+// tunnelState is called for each new state of a tunnel that net/http serves. One that ends without a request is recorded.
+func (p *Proxy) tunnelState(t *tunnel, inTLS bool, state http.ConnState) {
+	switch {
+	case t.opened.conn == nil:
+	case state == http.StateNew:
+		p.open.Add(t) // Shutdown waits for its record
+	case state == http.StateClosed && !t.carried.Load():
+		why := NoRequest
+		if inTLS {
+			why = NoneAfterTLS
+		}
+		p.recordUnused(&t.opened, http.StatusOK, why, nil)
+		p.open.Remove(t)
+	}
+}
+
+func newTunnel(o *opening) *tunnel {
+	t := &tunnel{authority: o.target.Address(), secure: o.target.Origin(), opened: o.asTunnel(o.whole())}
 	t.host, _, _ = net.SplitHostPort(t.authority)
 	return t
 }

@@ -16,7 +16,7 @@ func TestTunnelNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tunnel := newTunnel(target)
+			tunnel := newTunnel(&opening{target: target})
 			for _, scheme := range []string{"http", "https"} {
 				again, err := canonical.ParseTarget(scheme, tunnel.authority, "/")
 				if got, want := tunnel.leadsTo(scheme), again.Origin(); err != nil || got != want {

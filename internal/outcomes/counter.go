@@ -57,8 +57,11 @@ func Origin(x *proxy.Record) string {
 	return x.Decision.RobotsURL
 }
 
-// Count counts a request that is over.
+// Count counts a request that is over. A tunnel that carried none is not counted.
 func (c *Counter) Count(x *proxy.Record) {
+	if x.Unused != "" {
+		return
+	}
 	target := c.target(x)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -105,6 +105,12 @@ func (h *TrustHints) Handshake(c net.Conn, config *tls.Config, t *TLSClient) (*t
 	return nil, err
 }
 
+// GaveUp reports whether a handshake failed because the client ended it: with an alert, or by closing its connection.
+func GaveUp(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return isHangup(err) || ok && op.Op == "remote error"
+}
+
 func isHangup(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
