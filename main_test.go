@@ -22,5 +22,6 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the scripts in testdata/script.
 func TestScripts(t *testing.T) {
+	gatetest.Needs(t, "sh", "env", "cat", "chmod", "cp", "grep", "head", "ls", "mv", "sed", "sleep", "sort", "stat", "tail")
 	testscript.Run(t, gatetest.Params("testdata/script"))
 }

@@ -23,9 +23,7 @@ import (
 // TestJavaStore has Java's keytool read a store, which checks its digest and its certificates.
 func TestJavaStore(t *testing.T) {
 	gatetest.Long(t)
-	if _, err := exec.LookPath("keytool"); err != nil {
-		gatetest.Missing(t, "keytool is not installed: Debian's package default-jdk-headless has it")
-	}
+	gatetest.Needs(t, "keytool")
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

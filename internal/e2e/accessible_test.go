@@ -22,7 +22,7 @@ import (
 func TestAccessible(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
-	axe, err := os.ReadFile("testdata/clients/node_modules/axe-core/axe.min.js") // .ci/run installs it
+	axe, err := os.ReadFile("testdata/clients/node_modules/axe-core/axe.min.js") // .ci/long installs it
 	if err != nil {
 		t.Skipf("%v: npm has it", err)
 	}

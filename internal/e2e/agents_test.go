@@ -205,8 +205,8 @@ func (a *agents) refused(t *testing.T, log, crawler string) {
 func TestAgents(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
-	mustHave(t, "certutil", "libnss3-tools")
-	mustHave(t, "chromium", "chromium")
+	gatetest.Needs(t, "certutil")
+	gatetest.Needs(t, "chromium")
 	mustHaveModule(t, "@playwright/mcp")
 	mustHaveModule(t, "mcp-fetch-server")
 	a := newAgents(t)

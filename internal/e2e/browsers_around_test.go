@@ -39,8 +39,8 @@ func TestBrowsersAround(t *testing.T) {
 				documented(`media\..*?`): false}}, "own machine: true, WebRTC: false"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			mustHave(t, "chromium", "chromium")
-			mustHave(t, "firefox-esr", "firefox-esr")
+			gatetest.Needs(t, "chromium")
+			gatetest.Needs(t, "firefox-esr")
 			mustHaveModule(t, c.library)
 			options, err := json.Marshal(c.options)
 			if err != nil {

@@ -142,14 +142,6 @@ func (b *browserSite) trusts(t *testing.T) {
 	}
 }
 
-// mustHave ends a test if a program is not installed.
-func mustHave(t *testing.T, program, debian string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		gatetest.Missing(t, "%s is not installed: Debian's package %s has it", program, debian)
-	}
-}
-
 // mustHaveModule ends a test if a package of npm is not installed.
 func mustHaveModule(t *testing.T, name string) {
 	t.Helper()
@@ -163,10 +155,10 @@ func mustHaveModule(t *testing.T, name string) {
 func TestBrowsers(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
-	mustHave(t, "certutil", "libnss3-tools")
+	gatetest.Needs(t, "certutil")
 	b := newBrowserSite(t, "")
 	t.Run("doctor", func(t *testing.T) {
-		mustHave(t, "chromium", "chromium")
+		gatetest.Needs(t, "chromium")
 		b.chromium(t, `no +goes through the gate, but does not trust its CA\n +mkdir -p ~/\.pki/nssdb && certutil `)
 		if log := b.Gate.Log.String(); strings.Contains(log, "does not trust the CA") {
 			t.Errorf("the log warns of what doctor tries:\n%s", log)
@@ -174,13 +166,13 @@ func TestBrowsers(t *testing.T) {
 		b.chromium(t, `ok +goes through the gate and trusts its CA\n`)
 	})
 	t.Run("chromium", func(t *testing.T) {
-		mustHave(t, "chromium", "chromium")
+		gatetest.Needs(t, "chromium")
 		lines := b.block(t, "sh", "\nchromium ")
 		b.onPage(t, "Chromium on Linux", lines)
 		b.runs(t, "sh", "-ec", lines)
 	})
 	t.Run("firefox", func(t *testing.T) {
-		mustHave(t, "firefox-esr", "firefox-esr")
+		gatetest.Needs(t, "firefox-esr")
 		lines := b.block(t, "sh", "\nfirefox-esr ")
 		b.onPage(t, "Firefox on Linux", lines)
 		b.run(t, "sh", "-ec", lines)
@@ -190,15 +182,15 @@ func TestBrowsers(t *testing.T) {
 	})
 	t.Run("puppeteer with Firefox", func(t *testing.T) {
 		mustHaveModule(t, "puppeteer-core")
-		mustHave(t, "firefox-esr", "firefox-esr")
+		gatetest.Needs(t, "firefox-esr")
 		program := regexp.MustCompile(`(?m)^ *(args: |await page\.authenticate).*\n`).ReplaceAllLiteralString(b.block(t, "js", `require("puppeteer`), "")
 		program = strings.Replace(program, "/usr/bin/chromium\",\n", "/usr/bin/firefox-esr\",\n"+b.block(t, "js", `browser: "firefox"`), 1)
 		b.runs(t, abs(t, node()), "-e", program)
 	})
 	t.Run("selenium", func(t *testing.T) {
-		mustHave(t, "chromedriver", "chromium-driver")
+		gatetest.Needs(t, "chromedriver")
 		if exec.Command("/usr/bin/python3", "-c", "import selenium").Run() != nil {
-			gatetest.Missing(t, "selenium is not installed: Debian's package python3-selenium has it")
+			t.Skip("selenium is not installed: Debian's package python3-selenium has it")
 		}
 		program := b.block(t, "python", "selenium")
 		b.onPage(t, "Selenium for Python, with a browser that trusts the CA", program)
@@ -211,8 +203,8 @@ func TestBrowsers(t *testing.T) {
 func TestBrowserLogins(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
-	mustHave(t, "certutil", "libnss3-tools")
-	mustHave(t, "chromium", "chromium")
+	gatetest.Needs(t, "certutil")
+	gatetest.Needs(t, "chromium")
 	hash, err := bcrypt.GenerateFromPassword([]byte("correct-horse"), bcrypt.MinCost)
 	if err != nil {
 		t.Fatal(err)

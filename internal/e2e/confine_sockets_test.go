@@ -46,10 +46,7 @@ func TestConfinedLostSockets(t *testing.T) {
 		deep := filepath.Join(dir, "1/2/3/4/5/6/7/8")
 		mode(t, 0o755, dir)
 		mode(t, 0o755, deep, filepath.Join(dir, "bound"), filepath.Join(dir, "closed"))
-		gunicorn, err := exec.LookPath("/usr/bin/gunicorn")
-		if err != nil {
-			gatetest.Missing(t, "gunicorn is not installed: Debian's package gunicorn has it")
-		}
+		gatetest.Needs(t, "/usr/bin/python3")
 		for _, c := range []struct {
 			name, bound   string
 			before, after string
@@ -67,6 +64,8 @@ func TestConfinedLostSockets(t *testing.T) {
 				cmd := exec.Command("/usr/bin/python3", "-c", listener, c.before, "os.chmod(name, 0o777);"+c.after, c.bound)
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{}} // chroot(2) needs root
 				if c.name == "gunicorn" {
+					const gunicorn = "/usr/bin/gunicorn"
+					gatetest.Needs(t, gunicorn)
 					gatetest.Write(t, filepath.Join(deep, "app.py"), gunicornApp)
 					cmd = exec.Command(gunicorn, "--umask", "0", "--bind", "unix:"+c.bound, "app:app")
 				}
@@ -91,6 +90,7 @@ func TestConfinedUnlistedFolders(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can start a server of another user")
 	}
+	gatetest.Needs(t, "/usr/bin/python3")
 	u := confinedUser{name: "unprivileged", id: 65534}
 	u.prepare(t)
 	dir := filepath.Join(u.dir, "unlisted")

@@ -17,9 +17,7 @@ import (
 
 // TestDemo runs the examples that robotsgate demo prints, and reads its status page.
 func TestDemo(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		gatetest.Missing(t, "curl is not installed: Debian's package curl has it")
-	}
+	gatetest.Needs(t, "curl")
 	demo := gatetest.ServeDemo(t)
 	shell := func(command string) string {
 		got, err := demo.Shell(command, t.TempDir()).CombinedOutput()
@@ -95,9 +93,7 @@ func TestDemoChromium(t *testing.T) {
 func TestDemoHeadless(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
-	if _, err := exec.LookPath("chromium"); err != nil {
-		gatetest.Missing(t, "chromium is not installed: Debian's package chromium has it")
-	}
+	gatetest.Needs(t, "chromium")
 	line := regexp.MustCompile(`(?m)^(robotsgate demo -- sh -c 'chromium) (.*?) +# root needs (--no-sandbox)$`).FindStringSubmatch(gatetest.Read(t, "../../docs/clients.md"))
 	if line == nil {
 		t.Fatal("docs/clients.md has no line for Chromium")
@@ -114,9 +110,7 @@ func TestDemoHeadless(t *testing.T) {
 func TestDemoScrapy(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
-	if _, err := exec.LookPath("scrapy"); err != nil {
-		gatetest.Missing(t, "scrapy is not installed: Debian's package python3-scrapy has it")
-	}
+	gatetest.Needs(t, "scrapy")
 	page, dir := gatetest.Read(t, "../../docs/clients.md"), t.TempDir()
 	spider := regexp.MustCompile("(?ms)Save this as\\s`(\\w+\\.py)`\\sto\\scrawl the catalogue with Scrapy:\n\n```python\n(.*?)^```").FindStringSubmatch(page)
 	command := regexp.MustCompile(`(?m)^(robotsgate demo -- scrapy .*?) +# (.*)$`).FindStringSubmatch(page)

@@ -170,7 +170,7 @@ func startValkey(t *testing.T, command string) string {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		if program, err = exec.LookPath("valkey-server"); err != nil {
-			gatetest.Missing(t, "neither redis-server nor valkey-server is installed")
+			t.Skip("neither redis-server nor valkey-server is installed")
 		}
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -26,7 +26,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	program, err := exec.LookPath("helm")
 	if err != nil {
-		gatetest.Missing(t, "helm is not installed: go install -C tools/helm tool")
+		t.Skip("helm is not installed: go install -C tools/helm tool")
 	}
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), program, args...)

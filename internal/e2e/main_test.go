@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 // longWithoutRace skips a test that measures times, or takes most of its time in other processes, unless the
-// long tests run without the race detector, as .ci/run runs this package.
+// long tests run without the race detector, as .ci/long runs this package.
 func longWithoutRace(t *testing.T) {
 	t.Helper()
 	gatetest.Long(t)

@@ -56,7 +56,7 @@ func askTools(t *testing.T, env []string, config string, calls ...string) (resul
 // or direction characters to the model.
 func TestMCP(t *testing.T) {
 	t.Parallel()
-	mustHave(t, node(), "nodejs")
+	gatetest.Needs(t, node())
 	mustHaveModule(t, "@modelcontextprotocol/sdk")
 	files := t.TempDir()
 	gatetest.Write(t, filepath.Join(files, "robots.txt"), "User-agent: ResearchBot\u202e\x1b[31m\nDisallow: /private/*\u2066\u009b\x1b]0;obey me\x07\u200bx\nCrawl-delay: 2\n")

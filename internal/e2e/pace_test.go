@@ -104,9 +104,7 @@ func pacedGate(t *testing.T, pace, more string) *gatetest.Gate {
 func TestPaceScrapy(t *testing.T) {
 	longWithoutRace(t)
 	t.Parallel() // it waits most of the time
-	if _, err := exec.LookPath("scrapy"); err != nil {
-		gatetest.Missing(t, "scrapy is not installed: Debian's package python3-scrapy has it")
-	}
+	gatetest.Needs(t, "scrapy")
 	const delay = 500 * time.Millisecond
 	pages := gatetest.Size(24, 100)
 	origin := newTimedOrigin(t, fmt.Sprintf("User-agent: *\nCrawl-delay: %v\n", delay.Seconds()), pages)
@@ -266,7 +264,7 @@ print(s.get("URL").status_code)'`, "429\n"},
 				if c.works[0] == node() {
 					t.Skipf("%s: %v: npm has it", c.works, err)
 				}
-				gatetest.Missing(t, "%s: %v", c.works, err)
+				t.Skipf("%s: %v", c.works, err)
 			}
 			origin := newTimedOrigin(t, "User-agent: *\nDisallow: /page/private\n", 0)
 			gate := pacedGate(t, c.pace, "")

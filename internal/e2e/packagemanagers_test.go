@@ -15,7 +15,7 @@ func TestPackageManagers(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
 	site := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n")
-	// .ci/run installs pnpm and yarn there.
+	// .ci/long installs pnpm and yarn there.
 	installed, err := filepath.Abs("testdata/clients/node_modules/.bin")
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestReasons(t *testing.T) {
 				python3 = "/usr/bin/python3" // Debian's, which has Debian's packages
 			}
 			if exec.Command(python3, "-c", "import "+library).Run() != nil {
-				gatetest.Missing(t, "%s is not installed: Debian's package python3-%[1]s has it", library)
+				t.Skipf("%s is not installed: Debian's package python3-%[1]s has it", library)
 			}
 			program := strings.Replace(python, "import requests", "import "+library+" as requests", 1)
 			if got, _ := demo(python3, "-c", program); got != detail+"\n"+tags+"\n" {
@@ -66,9 +66,7 @@ func TestReasons(t *testing.T) {
 		}
 	})
 	t.Run("Scrapy", func(t *testing.T) {
-		if _, err := exec.LookPath("scrapy"); err != nil {
-			gatetest.Missing(t, "scrapy is not installed: Debian's package python3-scrapy has it")
-		}
+		gatetest.Needs(t, "scrapy")
 		gatetest.Write(t, filepath.Join(dir, "robotsgate_tags.py"), middleware)
 		gatetest.Write(t, filepath.Join(dir, "spider.py"), `
 import scrapy

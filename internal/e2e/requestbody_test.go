@@ -48,7 +48,7 @@ func TestRequestBodies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, err := exec.LookPath(server.path)
 			if err != nil {
-				gatetest.Missing(t, "%s is not installed: Debian's package %s has it", server.path, server.install)
+				t.Skipf("%s is not installed: Debian's package %s has it", server.path, server.install)
 			}
 			dir := publicDir(t)
 			site, logFile := filepath.Join(dir, "site"), filepath.Join(dir, "log")

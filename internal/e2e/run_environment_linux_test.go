@@ -45,9 +45,7 @@ func TestRunEnvironment(t *testing.T) {
 				if program != "curl" && !gatetest.LongTests() {
 					continue
 				}
-				if _, err := exec.LookPath(program); err != nil {
-					gatetest.Missing(t, "%s is not installed", program)
-				}
+				gatetest.Needs(t, program)
 				for _, options := range []string{"", "--confine"} {
 					if program == "node" && options == "" {
 						continue // Node 22.20 and earlier use no proxy

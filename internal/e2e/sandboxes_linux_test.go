@@ -117,7 +117,7 @@ func TestSandboxRuntime(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
 	for _, program := range []struct{ name, debian string }{{"bwrap", "bubblewrap"}, {"socat", "socat"}, {"rg", "ripgrep"}} {
-		mustHave(t, program.name, program.debian)
+		gatetest.Needs(t, program.name)
 	}
 	mustHaveModule(t, "@anthropic-ai/sandbox-runtime")
 	u := asSelf(t)
@@ -146,7 +146,7 @@ func TestSandboxRuntime(t *testing.T) {
 func TestBubblewrap(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
-	mustHave(t, "bwrap", "bubblewrap")
+	gatetest.Needs(t, "bwrap")
 	c := &confinedUser{name: "unprivileged", id: os.Getuid()}
 	if c.id == 0 {
 		c.id = 65534
@@ -164,8 +164,8 @@ func TestBubblewrap(t *testing.T) {
 func TestFirejail(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
-	mustHave(t, "firejail", "firejail")
-	mustHave(t, "socat", "socat")
+	gatetest.Needs(t, "firejail")
+	gatetest.Needs(t, "socat")
 	u := asSelf(t)
 	script := u.block(t, "shell", "firejail ")
 	if os.Getuid() == 0 { // root's profile hides the folder of the tests
@@ -216,7 +216,7 @@ func TestLoaders(t *testing.T) {
 	gatetest.Long(t)
 	t.Parallel()
 	if out, err := exec.Command("/usr/bin/python3", "-c", "import aiohttp, requests").CombinedOutput(); err != nil {
-		gatetest.Missing(t, "aiohttp or requests is not installed: %s\nDebian's packages python3-aiohttp and python3-requests have them", out)
+		t.Skipf("aiohttp or requests is not installed: %s\nDebian's packages python3-aiohttp and python3-requests have them", out)
 	}
 	u := asSelf(t)
 	gatetest.Write(t, filepath.Join(u.dir, "load.py"), `

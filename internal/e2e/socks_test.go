@@ -97,6 +97,7 @@ unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY no_proxy
 // TestSocksWrongLogin: a client with a wrong login is refused before it can send a request.
 func TestSocksWrongLogin(t *testing.T) {
 	t.Parallel()
+	gatetest.Needs(t, "curl")
 	hash, err := bcrypt.GenerateFromPassword([]byte("correct-horse"), bcrypt.MinCost)
 	if err != nil {
 		t.Fatal(err)

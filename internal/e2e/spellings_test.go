@@ -24,7 +24,7 @@ func TestSpellings(t *testing.T) {
 	origins, missing := startServers(t, gatetest.Size(webServers[:1], webServers), certificate)
 	if len(missing) > 0 {
 		t.Run("missing", func(t *testing.T) {
-			gatetest.Missing(t, "these Debian packages are not installed: %s", strings.Join(missing, ", "))
+			t.Skipf("these Debian packages are not installed: %s", strings.Join(missing, ", "))
 		})
 	}
 	gate := startGate(t, "ca_file: "+certificate)

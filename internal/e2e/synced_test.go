@@ -23,9 +23,7 @@ func TestLogSynced(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("strace is for Linux")
 	}
-	if _, err := exec.LookPath("strace"); err != nil {
-		gatetest.Missing(t, "%v: Debian's package strace has it", err)
-	}
+	gatetest.Needs(t, "strace")
 	dir := t.TempDir()
 	origin := gatetest.ServeFiles(t, "testdata/clients/site", dir)
 	gatetest.Write(t, filepath.Join(dir, "gate.yaml"), "listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\negress: {allow_private: [127.0.0.0/8]}\nlog: {audit: logs/audit.jsonl}\n")

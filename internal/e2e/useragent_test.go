@@ -53,11 +53,11 @@ func TestUserAgentClients(t *testing.T) {
 		t.Run(client.name, func(t *testing.T) {
 			switch client.command[0] {
 			case "scrapy":
-				mustHave(t, "scrapy", "python3-scrapy")
+				gatetest.Needs(t, "scrapy")
 			case "curl":
 			default:
 				mustHaveModule(t, "playwright-core")
-				mustHave(t, "chromium", "chromium")
+				gatetest.Needs(t, "chromium")
 			}
 			args := []string{"run", "--quiet", "-c", "run.yaml"}
 			if client.named {

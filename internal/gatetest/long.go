@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"strconv"
 	"sync"
 	"testing"
 )
 
-// LongTests reports whether long tests run too, which ROBOTSGATE_LONG=1 asks for. Then no test
-// may be skipped because a program is not installed.
+// LongTests reports whether long tests run too, which ROBOTSGATE_LONG=1 asks for.
 func LongTests() bool { return os.Getenv("ROBOTSGATE_LONG") == "1" }
 
 // Parallel lets six tests run at once, unless -parallel says another number: they wait most of the time. A TestMain
@@ -31,14 +31,15 @@ func Long(t testing.TB) {
 	}
 }
 
-// Missing ends a test that needs a program which is not installed: the test is skipped, or
-// fails with ROBOTSGATE_LONG=1.
-func Missing(t testing.TB, format string, args ...any) {
+// Needs skips a test that needs a program which is not on the PATH. .ci/run and .ci/long fail if a program is missing
+// that they install.
+func Needs(t testing.TB, programs ...string) {
 	t.Helper()
-	if LongTests() {
-		t.Fatalf(format, args...)
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed", program)
+		}
 	}
-	t.Skipf(format, args...)
 }
 
 // Size returns how much a test does: less in a plain run and under the race detector, more

@@ -57,9 +57,7 @@ func TestAgentsExample(t *testing.T) {
 // TestAgentsList follows docs/agents.md from report mode to a list that is enforced, with an agent that
 // asks for two pages the second time. It runs without --confine, which has tests of its own.
 func TestAgentsList(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		gatetest.Missing(t, "curl is not installed: Debian's package curl has it")
-	}
+	gatetest.Needs(t, "curl")
 	text := section(t, "docs/agents.md", "A list of what agents may reach")
 	_, text, _ = strings.Cut(text, "\n### How to find the list\n")
 	part := func(language string) string {

@@ -53,9 +53,7 @@ func blocks(t *testing.T, language string) (all []string) {
 // TestReadmeConsole runs every command of README.md and docs/ that is shown with its output, in
 // shells that use robotsgate demo.
 func TestReadmeConsole(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		gatetest.Missing(t, "curl is not installed: Debian's package curl has it")
-	}
+	gatetest.Needs(t, "curl")
 	dir, demo := t.TempDir(), gatetest.ServeDemo(t)
 	path := readersPath(t, dir, demo)
 	for _, block := range blocks(t, "console") {
@@ -78,9 +76,7 @@ func TestReadmeConsole(t *testing.T) {
 
 // TestReadmeDemo types the commands of README.md's first run into the shell that it opens.
 func TestReadmeDemo(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		gatetest.Missing(t, "curl is not installed: Debian's package curl has it")
-	}
+	gatetest.Needs(t, "curl")
 	text := section(t, "README.md", "First run")
 	opens := regexp.MustCompile(`(?m)^robotsgate demo -- sh$`).FindString(text)
 	_, console, _ := strings.Cut(text, "\n```console")
@@ -146,6 +142,7 @@ func settled(s string) string {
 // TestReadmeLogin runs a gate with docs/configuration.md's example of logins, and
 // sends a request through the proxy URL that the page gives for it.
 func TestReadmeLogin(t *testing.T) {
+	gatetest.Needs(t, "curl")
 	dir := t.TempDir()
 	gatetest.Write(t, filepath.Join(dir, "site", "page.txt"), "public")
 	origin := gatetest.ServeFiles(t, filepath.Join(dir, "site"), dir)

@@ -24,7 +24,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^robotsgate audit `, "TestReadmeAudit"},
 	{`^robotsgate evidence `, "TestReadmeEvidence"},
 	{`^(ssh-keygen|ssh-agent|SSH_AUTH_SOCK=|witnessctl|litewitness)\b`, "TestWitness"},
-	{`^go install filippo\.io/`, ".ci/run does, of litewitness"},
+	{`^go install filippo\.io/`, ".ci/long does, of litewitness"},
 	{`^robotsgate keys `, "TestReadmeSigning"},
 	{`USER:PASSWORD@|own-ca\.pem|^robotsgate run -- sh -c 'chromium `, "TestBrowserLogins"},
 	{`^robotsgate run -- srt `, "TestSandboxRuntime"},
@@ -49,7 +49,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^(skopeo|podman|docker load) `, "needs a registry, Podman or Docker; TestPackages of tools/package reads the archive"},
 	{`^helm |^  --set `, "needs a cluster; TestHelm renders the chart with helm"},
 	{`^(  )?kubectl |^  --dry-run`, "needs a cluster; TestKubernetes checks the file"},
-	{`^go run -C tools/package |^(apt-get|dnf) install |^useradd `, ".ci/run does, in a root of its own"},
+	{`^go run -C tools/package |^(apt-get|dnf) install |^useradd `, ".ci/long does, in a root of its own"},
 	{`^(install|systemctl) `, "needs systemd; TestService checks the unit and what it runs"},
 	{`^tar -czf backup`, "testdata/script/backup.txtar does, in its own folder"},
 	{`^ssh `, "needs another machine"},
@@ -97,9 +97,7 @@ func TestReadmeLines(t *testing.T) {
 // TestReadmeShell runs the documentation's lines for shells in a demonstration. Their addresses are
 // those of its gate.
 func TestReadmeShell(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		gatetest.Missing(t, "curl is not installed: Debian's package curl has it")
-	}
+	gatetest.Needs(t, "curl")
 	dir, demo := t.TempDir(), gatetest.ServeDemo(t)
 	path := readersPath(t, dir, demo)
 	for _, program := range []string{"scraper", "bin/scrapy"} {
@@ -126,9 +124,7 @@ func TestReadmeShell(t *testing.T) {
 		{"sh", "echo 'data_dir: trust'", `^(echo|robotsgate) `, "cmp ca.pem trust/ca.pem && cat wgetrc", "ca_certificate = /trust/bundle.pem\n"},
 	} {
 		t.Run(c.block+" in "+c.shell, func(t *testing.T) {
-			if _, err := exec.LookPath(c.shell); err != nil {
-				gatetest.Missing(t, "%s is not installed", c.shell)
-			}
+			gatetest.Needs(t, c.shell)
 			text, selected := "", regexp.MustCompile(c.lines)
 			for _, block := range blocks(t, "sh") {
 				if text == "" && strings.HasPrefix(block, c.block) {
