@@ -30,6 +30,7 @@ type Crawler struct {
 	Tokens         []string        `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`                       // product tokens it obeys; empty: taken from its User-Agent
 	UserAgent      string          `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"`                          // that is sent in place of the client's, and by the fetches for it; empty: the client's own
 	Purposes       []usage.Purpose `yaml:"purposes" enum:"train-ai,ai-input,search,tdm" doc:"a purpose, such as train-ai"` // what it fetches for; empty: no usage preference refuses its requests
+	ContentUse     usage.Level     `yaml:"content_use" enum:"immediate,reference,full,"`                                   // how far it uses content; empty: no level refuses its requests
 	Mode           Mode            `yaml:"mode" enum:"enforce,report,"`
 	DenyStatus     int             `yaml:"deny_status" enum:"403,451"`                                        // of a refusal by a rule or an override; 0: 403
 	MaxConnections int             `yaml:"max_connections" doc:"a whole number, such as 100" zero:"no limit"` // to the gate, at a time; 0: no limit
@@ -44,6 +45,9 @@ type Crawler struct {
 // DefaultCrawler returns the crawler with the defaults of every configured one. It stands for clients that match none,
 // too.
 func DefaultCrawler() Crawler { return Crawler{Name: "default", DenyStatus: http.StatusForbidden} }
+
+// Declares reports whether k says what it uses content for, without which no usage preference refuses its requests.
+func (k *Crawler) Declares() bool { return len(k.Purposes) > 0 || k.ContentUse != "" }
 
 // A Login identifies a crawler: it is what the crawler sends in Proxy-Authorization, by the Basic scheme.
 type Login struct {

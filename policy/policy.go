@@ -175,7 +175,7 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		}
 	}
 	if decided {
-		if d.Allow && len(r.Crawler.Purposes) > 0 {
+		if d.Allow && r.Crawler.Declares() {
 			err := e.stateBeside(ctx, r, &d)
 			return d, err
 		}

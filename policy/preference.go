@@ -88,10 +88,10 @@ func (u Usage) judgeWithin(effort *robotstxt.Effort, d Decision, r Request, read
 	in := d.UsageInput(r.Target.Path)
 	in.Effort = effort
 	d.Stated = u.memo.Read(&in)
-	if !u.Refuses() || !d.Allow || len(r.Crawler.Purposes) == 0 || r.forRobots() {
+	if !u.Refuses() || !d.Allow || !r.Crawler.Declares() || r.forRobots() {
 		return d
 	}
-	by, _, reserved := d.Stated.Reserved(r.Crawler.Purposes)
+	by, _, reserved := d.Stated.Reserved(r.Crawler.Purposes, r.Crawler.ContentUse)
 	readAs := ""
 	if !reserved && readings != Literal {
 		others, ok := effort.Readings(r.Target.Path)
@@ -101,7 +101,7 @@ func (u Usage) judgeWithin(effort *robotstxt.Effort, d Decision, r Request, read
 		}
 		for _, reading := range others {
 			in.Path, in.EqualDelims, readAs = reading.Path, reading.EqualDelims, reading.Path
-			if by, _, reserved = u.memo.Read(&in).Reserved(r.Crawler.Purposes); reserved {
+			if by, _, reserved = u.memo.Read(&in).Reserved(r.Crawler.Purposes, r.Crawler.ContentUse); reserved {
 				break
 			}
 		}

@@ -240,13 +240,10 @@ func preferencesText(s usage.Stated) string {
 
 // firstPreferences appends the first preference for each category and value.
 func firstPreferences(f *sfv.Field, all []usage.Preference) {
-	type statement struct {
-		category string
-		allowed  bool
-	}
+	type statement struct{ category, value string }
 	seen := map[statement]bool{}
 	for _, p := range all {
-		if key := (statement{p.Category, p.Allowed}); !seen[key] && f.Len() <= maxUsageField {
+		if key := (statement{p.Category, p.Value()}); !seen[key] && f.Len() <= maxUsageField {
 			seen[key] = true
 			preferenceMember(f, p)
 		}

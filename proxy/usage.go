@@ -34,11 +34,11 @@ func stated(d *policy.Decision, path string, s *inspection) usage.Stated {
 // otherwise it is the one before.
 func withReserved(in *inbound, s *signals, resp *http.Response) *policy.Decision {
 	d, settings := s.Decision, in.settings.Engine.Usage()
-	if !settings.Refuses() || len(d.Crawler.Purposes) == 0 || !d.Allow || d.Reason == policy.ByOverride {
+	if !settings.Refuses() || !d.Crawler.Declares() || !d.Allow || d.Reason == policy.ByOverride {
 		return d
 	}
-	by, _, reserved := s.Stated.Reserved(d.Crawler.Purposes)
-	if !reserved && !(settings.Unread == policy.RefuseUnread && unread(in.method, resp, &s.inspection)) {
+	by, _, reserved := s.Stated.Reserved(d.Crawler.Purposes, d.Crawler.ContentUse)
+	if !reserved && !(settings.Unread == policy.RefuseUnread && len(d.Crawler.Purposes) > 0 && unread(in.method, resp, &s.inspection)) {
 		return d
 	}
 	denied := *d
@@ -164,7 +164,12 @@ func explainReserved(s *signals, origin string) (title, detail string) {
 	case usage.InWellKnown:
 		detail = origin + "/.well-known/tdmrep.json says " + text + " for this URL."
 	}
-	detail += fmt.Sprintf(" This reserves %s, for which this crawler fetches (crawlers[].purposes), so the gate refuses it (usage.reserved).", purpose(s.Decision))
+	if level := d.Reserved.Level; level != "" {
+		detail += fmt.Sprintf(" This permits use up to the level %s. This crawler declares %s (crawlers[].content_use)", level, d.Crawler.ContentUse)
+	} else {
+		detail += fmt.Sprintf(" This reserves %s, for which this crawler fetches (crawlers[].purposes)", purpose(d))
+	}
+	detail += ", so the gate refuses it (usage.reserved)."
 	if d.Reserved.In == usage.InHeader || d.Reserved.In == usage.InMeta {
 		detail += " The request was sent, but nothing of its response is passed on."
 	}
@@ -175,10 +180,10 @@ func explainReserved(s *signals, origin string) (title, detail string) {
 	return "Reserved by the publisher", detail + advice
 }
 
-// purpose returns the crawler's purpose that is reserved.
+// purpose returns the crawler's purpose that is reserved; "" if it is a level of use.
 func purpose(d *policy.Decision) usage.Purpose {
 	by := usage.Stated{Preferences: []usage.Preference{d.Reserved}}
-	_, purpose, _ := by.Reserved(d.Crawler.Purposes)
+	_, purpose, _ := by.Reserved(d.Crawler.Purposes, "")
 	return purpose
 }
 
@@ -201,7 +206,7 @@ func unreadReason(h Head) string {
 
 // reserved is the statement that reserves what a crawler fetches for, as JSON.
 type reserved struct {
-	Purpose usage.Purpose `json:"purpose"`
+	Purpose usage.Purpose `json:"purpose,omitempty"`
 	Use     string        `json:"use"`
 	Source  usage.Source  `json:"source"`
 	In      usage.Place   `json:"in"`

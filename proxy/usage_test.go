@@ -28,6 +28,7 @@ type usageCase struct {
 	name string
 
 	purposes string // of the crawler, with commas
+	level    string // of the crawler
 	annotate bool   // nothing is refused
 	unread   bool   // pages whose head was not read whole are refused
 	htmlOff  bool   // no page is read
@@ -69,7 +70,7 @@ func readUsageCases(t *testing.T) (cases []usageCase) {
 
 func (c *usageCase) set(key, value string) bool {
 	texts := map[string]*string{
-		"purposes": &c.purposes, "method": &c.method, "path": &c.path, "send": &c.send, "page": &c.page, "raw": &c.raw, "coding": &c.coding,
+		"purposes": &c.purposes, "level": &c.level, "method": &c.method, "path": &c.path, "send": &c.send, "page": &c.page, "raw": &c.raw, "coding": &c.coding,
 		"decision": &c.decision, "usage": &c.usage, "license": &c.license, "meta": &c.meta, "text": &c.text, "sent": &c.sent,
 	}
 	lines := map[string]*string{"robots": &c.robots, "header": &c.header}
@@ -98,7 +99,7 @@ func (c *usageCase) set(key, value string) bool {
 // startUsage starts a gate and an origin for a case.
 func startUsage(t *testing.T, c usageCase) *proxytest.Gate {
 	t.Helper()
-	crawler := &policy.Crawler{Name: "default", DenyStatus: c.status}
+	crawler := &policy.Crawler{Name: "default", DenyStatus: c.status, ContentUse: usage.Level(c.level)}
 	for p := range strings.SplitSeq(c.purposes, ",") {
 		if p != "" {
 			crawler.Purposes = append(crawler.Purposes, usage.Purpose(p))

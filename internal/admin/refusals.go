@@ -58,7 +58,7 @@ func (a *admin) refusal(r *http.Request) (*refusal, int, error) {
 // changes say what can be done about a refusal, by its kind, which is a policy.Reason or a kind of package proxy.
 var changes = map[string]string{
 	string(policy.ByRule):        "The publisher denies this URL. The operator can allow it with an override, in front of the others.",
-	string(policy.ByUsage):       "The publisher reserves a use that this crawler fetches for. The operator can change the crawler's purposes, or allow the URL with an override, in front of the others.",
+	string(policy.ByUsage):       "The publisher reserves a use that this crawler fetches for. The operator can change the crawler's purposes or content_use, or allow the URL with an override, in front of the others.",
 	string(policy.IsUnreachable): "Ask again when the origin's robots.txt can be fetched. Until then the operator can allow the URL with an override, in front of the others.",
 	string(policy.TooComplex):    "A shorter URL may be decided. The operator can allow this one with an override, in front of the others.",
 	string(policy.ByOverride):    "An override of the operator denies this URL. The operator can change it, or put one that allows the URL in front of it.",

@@ -207,6 +207,9 @@ func (m *Metrics) statements(s usage.Stated) {
 	values := map[usage.Purpose]string{}
 	for name, value := range s.Values() {
 		category := usage.Purpose(name)
+		if name == usage.LevelCategory {
+			continue
+		}
 		if !slices.Contains(usage.Purposes, category) {
 			category = other
 		}

@@ -336,9 +336,9 @@ func TestAddedWithoutWait(t *testing.T) {
 func TestStated(t *testing.T) {
 	m := New()
 	m.Request(&proxy.Record{Decision: &policy.Decision{Allow: true}, Stated: usage.Stated{Preferences: []usage.Preference{
-		{Category: "train-ai", Allowed: true}, {Category: "train-ai"}, {Category: "search", Allowed: true}, {Category: "bots", Allowed: true}, {Category: "*"},
+		{Category: "train-ai", Allowed: true}, {Category: "train-ai"}, {Category: "search", Allowed: true}, {Category: "bots", Allowed: true}, {Category: "*"}, {Category: "use", Level: "full"},
 	}}})
-	m.Request(&proxy.Record{Decision: &policy.Decision{Allow: true}})
+	m.Request(&proxy.Record{Decision: &policy.Decision{Allow: true}, Stated: usage.Stated{Preferences: []usage.Preference{{Category: "use", Level: "full"}}}})
 	wantLines(t, scrape(m),
 		`robotsgate_usage_stated_total{category="train-ai",value="n"} 1`,
 		`robotsgate_usage_stated_total{category="train-ai",value="y"} 0`,

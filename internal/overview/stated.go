@@ -44,6 +44,9 @@ func (s *stating) add(x *proxy.Record, minute int64) {
 	}
 	var said statements
 	for _, p := range x.Stated.Preferences {
+		if p.Level != "" {
+			continue
+		}
 		i := slices.Index(usage.Purposes, usage.Purpose(p.Category))
 		if i < 0 {
 			i = len(usage.Purposes)

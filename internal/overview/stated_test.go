@@ -29,6 +29,7 @@ func TestStated(t *testing.T) {
 		time.Sleep(15 * time.Minute) // fake clock
 		o.Request(stated("http://a", no, usage.Preference{Category: "search"}))
 		o.Request(stated("http://b", yes, usage.Preference{Category: "bots"}, usage.Preference{Category: "*"}))
+		o.Request(stated("http://b", usage.Preference{Category: "use", Level: "full"}))
 		o.Request(stated("http://c"))
 		want := []Stated{{"train-ai", 1, 0}, {"search", 1, 2}, {Other, 1, 0}}
 		if s := o.State(); !slices.Equal(s.Stated, want) || s.Stating != 2 || s.AtLeast {

@@ -89,7 +89,7 @@ func (r *Reading) Answer() UsageAnswer {
 		Failed: r.Failed != nil,
 	}
 	for _, p := range usage.Purposes {
-		if _, _, reserved := stated.Reserved([]usage.Purpose{p}); reserved {
+		if _, _, reserved := stated.Reserved([]usage.Purpose{p}, ""); reserved {
 			a.Reserved = append(a.Reserved, string(p))
 		}
 	}

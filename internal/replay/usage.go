@@ -36,12 +36,16 @@ func byResponse(r *audit.Entry) bool {
 // d is the decision of the replay, and now its entry.
 func beforeResponse(r, now *audit.Entry, d *policy.Decision, c *policy.Config) *audit.Entry {
 	enforced := r.Enforced == nil || *r.Enforced
-	if r.Decision != "deny" || !d.Allow || d.Reason == policy.ByOverride || enforced != d.Enforced || !c.Usage.Refuses() || len(d.Crawler.Purposes) == 0 {
+	if r.Decision != "deny" || !d.Allow || d.Reason == policy.ByOverride || enforced != d.Enforced || !c.Usage.Refuses() || !d.Crawler.Declares() {
 		return nil
 	}
 	if by := r.Reserved; by != nil {
-		s := usage.Stated{Preferences: []usage.Preference{{Category: by.Use, Allowed: by.Value != "n"}}}
-		if _, _, reserved := s.Reserved(d.Crawler.Purposes); !reserved || !slices.Contains(r.Usage, *by) && !r.UsageCut() {
+		p := usage.Preference{Category: by.Use, Allowed: by.Value != "n"}
+		if by.Use == usage.LevelCategory {
+			p.Level = usage.Level(by.Value)
+		}
+		s := usage.Stated{Preferences: []usage.Preference{p}}
+		if _, _, reserved := s.Reserved(d.Crawler.Purposes, d.Crawler.ContentUse); !reserved || !slices.Contains(r.Usage, *by) && !r.UsageCut() {
 			return nil
 		}
 	}
@@ -78,7 +82,7 @@ func statedBefore(recorded, now []usage.Detail) (was, is string) {
 		for i := range list {
 			p := &list[i]
 			// Of other categories only some are listed, and those of the response may come first.
-			known := slices.Contains(usage.Purposes, usage.Purpose(p.Use))
+			known := p.Use == usage.LevelCategory || slices.Contains(usage.Purposes, usage.Purpose(p.Use))
 			if known && (p.In == usage.InRobots || p.In == usage.InWellKnown && !replaced) {
 				all = append(all, p)
 			}

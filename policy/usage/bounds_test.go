@@ -163,7 +163,7 @@ func TestManyPreferences(t *testing.T) {
 	if with, without := list(header), list(nil); !slices.Equal(with, without) || len(with) != 103 {
 		t.Errorf("got %d preferences of robots.txt with a response, %d without", len(with), len(without))
 	}
-	by, _, reserved := got.Reserved([]usage.Purpose{usage.Search})
+	by, _, reserved := got.Reserved([]usage.Purpose{usage.Search}, "")
 	if !reserved || by.Line != 5002 {
 		t.Errorf("got %v by line %d, want 5002", reserved, by.Line)
 	}

@@ -45,9 +45,8 @@ type collector struct {
 }
 
 type listedKey struct {
-	in       Place
-	category string
-	allowed  bool
+	in              Place
+	category, value string
 }
 
 func newCollector(in *Input) *collector {
@@ -56,7 +55,7 @@ func newCollector(in *Input) *collector {
 	return c
 }
 
-func (p *Preference) key() listedKey { return listedKey{p.In, p.Category, p.Allowed} }
+func (p *Preference) key() listedKey { return listedKey{p.In, p.Category, p.Value()} }
 
 func (c *collector) readAll() {
 	for _, read := range signals {
@@ -81,13 +80,17 @@ func (c *collector) state(s *statement, source Source, in Place, line int) {
 		if m.value == unknown {
 			continue
 		}
+		if m.value > no {
+			c.prefer(Preference{LevelCategory, false, Level(signalValues[m.value]), source, in, line})
+			continue
+		}
 		category, ours := categories[m.label]
 		if !ours {
 			if category = c.otherLabel(m.label); category == "" {
 				continue
 			}
 		}
-		c.prefer(Preference{category, m.value == yes, source, in, line})
+		c.prefer(Preference{category, m.value == yes, "", source, in, line})
 	}
 }
 
@@ -156,7 +159,7 @@ func (c *collector) otherLabel(label string) (category string) {
 // mayList reports whether a label may be listed: it names a category of ours, or is among the first of the
 // others as far as these are known. A line may have thousands of labels.
 func (c *collector) mayList(label string) bool {
-	if _, ours := categories[label]; ours {
+	if _, ours := categories[label]; ours || label == LevelCategory {
 		return true
 	}
 	i, found := slices.BinarySearch(c.labels, label)

@@ -1,6 +1,9 @@
 package usage
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // readContentSignal reads Content-Signal, of Cloudflare's Content Signals Policy (September 2025): a
 // rule in a group of robots.txt, and a response field. Where the policy says nothing, its lines are
@@ -25,15 +28,16 @@ func readContentSignal(c *collector) {
 // take a line apart.
 func (s *statement) contentSignal(text string) (ok bool) {
 	s.reset()
-	return parseContentSignal(text, func(label, v string) {
-		switch {
-		case equalFold(v, "yes"):
-			s.set(label, yes, noWins)
-		case equalFold(v, "no"):
-			s.set(label, no, noWins)
+	return parseContentSignal(text, func(label, text string) {
+		v := value(max(0, slices.IndexFunc(signalValues, func(s string) bool { return equalFold(text, s) })))
+		if v != unknown && (v > no) == (label == LevelCategory) {
+			s.set(label, v, noWins)
 		}
 	})
 }
+
+// signalValues are the values of Content-Signal.
+var signalValues = []string{unknown: "", yes: "yes", no: "no", full: "full", reference: "reference", immediate: "immediate"}
 
 // parseContentSignal calls member for each member that has a label and a value: with the label in lower
 // case, and the value as it is written. It reports whether there is one.
@@ -53,6 +57,7 @@ func parseContentSignal(text string, member func(label, value string)) (ok bool)
 
 func isContentSignal(text string) bool { return parseContentSignal(text, func(string, string) {}) }
 
+// noWins returns the less permissive value.
 func noWins(first, second value) value { return max(first, second) }
 
 // lowerASCII maps A to Z only: Unicode's mapping would find an s in a long s.

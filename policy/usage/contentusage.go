@@ -32,6 +32,9 @@ func (s *statement) contentUsage(text string) bool {
 		case "n":
 			v = no
 		}
+		if key == LevelCategory {
+			return // Content-Usage has no levels, and the name is taken
+		}
 		s.set(key, v, func(_, second value) value { return second }) // the last one counts (6.5.1)
 	})
 }

@@ -19,7 +19,7 @@ func ExampleRead() {
 		fmt.Println(p.Category, p.Value(), p.Source, p.In, p.Line)
 	}
 	fmt.Println(stated.Licenses[0].URL)
-	by, purpose, reserved := stated.Reserved([]usage.Purpose{usage.AIInput, usage.Search})
+	by, purpose, reserved := stated.Reserved([]usage.Purpose{usage.AIInput, usage.Search}, "")
 	fmt.Println(reserved, purpose, by.Source)
 	// Output:
 	// train-ai n content-usage robots 2

@@ -47,7 +47,7 @@ type robotsLine struct {
 	license
 }
 
-// A member of a dictionary or a list. Value is y, n, or empty for one that states nothing.
+// A member of a dictionary or a list. Value is y, n, or a level, or empty for one that states nothing.
 type member struct{ label, category, value, text string }
 
 type dictionary struct {
@@ -68,8 +68,11 @@ type entry struct {
 }
 
 var labels = map[string]string{
-	"train-ai": "train-ai", "ai-train": "train-ai", "ai-input": "ai-input", "ai-use": "ai-input", "search": "search", "tdm": "tdm", "bots": "bots", "genai": "genai", "*": "*",
+	"train-ai": "train-ai", "ai-train": "train-ai", "ai-input": "ai-input", "ai-use": "ai-input", "search": "search", "tdm": "tdm", "bots": "bots", "genai": "genai", "*": "*", "use": "use",
 }
+
+// strength orders values of a category: of several the strongest counts.
+var strength = map[string]int{"y": 1, "n": 2, "full": 1, "reference": 2, "immediate": 3}
 
 var labelNames = slices.Sorted(maps.Keys(labels))
 
@@ -96,6 +99,9 @@ func (a asker) dictionary() dictionary {
 		default:
 			m.value = pick(a, "y", "n")
 			m.text = m.label + "=" + m.value + pick(a, "", "", ";x", ";x=1;y=\"a\"")
+			if m.label == "use" {
+				m.value = ""
+			}
 		}
 		d.members = append(d.members, m)
 	}
@@ -138,8 +144,11 @@ func (a asker) list() (l list) {
 		m := member{label: pick(a, labelNames...)}
 		m.category = labels[m.label]
 		name := pick(a, m.label, strings.ToUpper(m.label), " "+m.label+"\t")
-		switch a.IntN(5) {
-		case 0:
+		switch n := a.IntN(5); {
+		case m.label == "use":
+			m.value = pick(a, "full", "reference", "immediate", "")
+			m.text = name + "=" + pick(a, m.value, strings.ToUpper(m.value))
+		case n == 0:
 			m.text = name + "=" + pick(a, "y", "n", "true", "\"no\"", "no; x=yes", "reference", "")
 		default:
 			m.value = pick(a, "y", "n")
@@ -158,11 +167,11 @@ func (l list) text() string {
 	return strings.Join(parts, ",")
 }
 
-// stated returns what a list states: of a repeated label "n" wins.
+// stated returns what a list states: of a repeated label the strongest value counts.
 func (l list) stated() []member {
 	var all []member
 	for _, m := range l.members {
-		if m.value != "" && (m.value == "n" || !slices.ContainsFunc(l.members, func(o member) bool { return o.label == m.label && o.value == "n" })) {
+		if m.value != "" && (!slices.ContainsFunc(l.members, func(o member) bool { return o.label == m.label && strength[o.value] > strength[m.value] })) {
 			all = append(all, m)
 		}
 	}
@@ -348,10 +357,13 @@ func (q *question) answer() answer {
 	state := func(ms []member, source usage.Source, in usage.Place, line int) {
 		for _, m := range ms {
 			p := usage.Preference{Category: m.category, Allowed: m.value == "y", Source: source, In: in, Line: line}
+			if m.category == "use" {
+				p.Level = usage.Level(m.value)
+			}
 			if !slices.Contains(a.Detail, p) {
 				a.Detail = append(a.Detail, p)
 			}
-			if a.Values[m.category] != "n" {
+			if strength[m.value] > strength[a.Values[m.category]] {
 				a.Values[m.category] = m.value
 			}
 		}

@@ -20,6 +20,10 @@ const (
 	unknown value = iota // neither: the label has another value
 	yes
 	no
+
+	full // levels, from the most permissive
+	reference
+	immediate
 )
 
 // A statement is what one line or field says about labels, in the order of their first occurrence.

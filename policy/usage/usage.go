@@ -52,19 +52,34 @@ const (
 
 // A Preference is what one statement in force says about one category.
 type Preference struct {
-	Category string // train-ai, ai-input, search, tdm, or another label as stated
+	Category string // train-ai, ai-input, search, tdm, use, or another label as stated
 	Allowed  bool   // "y"; false: "n", the use is reserved
+	Level    Level  // of LevelCategory, which is neither "y" nor "n"
 	Source   Source
 	In       Place
 	Line     int // of robots.txt, 1-based; 0 elsewhere
 }
 
-// Value returns "y" or "n".
+// Value returns "y" or "n", or the level.
 func (p Preference) Value() string {
-	if p.Allowed {
+	switch {
+	case p.Level != "":
+		return string(p.Level)
+	case p.Allowed:
 		return "y"
 	}
 	return "n"
+}
+
+// A Level is how far AI systems may use content: immediate, reference or full, from the least to the most permissive.
+type Level string
+
+// LevelCategory is the label, and the category, that has a Level in Content-Signal.
+const LevelCategory = "use"
+
+// below reports whether both are levels, and l is less permissive.
+func (l Level) below(other Level) bool {
+	return l != "" && other != "" && slices.Index(signalValues, string(l)) > slices.Index(signalValues, string(other))
 }
 
 // A License is a link to a licence, which states neither "y" nor "n".
@@ -133,10 +148,13 @@ var covering = map[Purpose][]string{
 	TDM:     {"tdm"},
 }
 
-// Reserved returns the first preference that reserves one of the purposes, and that purpose. reserved is
-// false if there is no such preference.
-func (s Stated) Reserved(purposes []Purpose) (by Preference, purpose Purpose, reserved bool) {
+// Reserved returns the first preference that reserves one of the purposes, and that purpose, or whose level is below
+// the crawler's own; that has no purpose. reserved is false if there is no such preference.
+func (s Stated) Reserved(purposes []Purpose, own Level) (by Preference, purpose Purpose, reserved bool) {
 	for _, p := range s.Preferences {
+		if p.Level.below(own) {
+			return p, "", true
+		}
 		if p.Allowed {
 			continue
 		}
@@ -150,11 +168,11 @@ func (s Stated) Reserved(purposes []Purpose) (by Preference, purpose Purpose, re
 }
 
 // Values returns "y" or "n" for each category that a preference names: "n" if any of its preferences says
-// "n" (draft-ietf-aipref-vocab-08, 5.1).
+// "n" (draft-ietf-aipref-vocab-08, 5.1). For LevelCategory it is the least permissive level.
 func (s Stated) Values() map[string]string {
 	values := make(map[string]string, len(s.Preferences))
 	for _, p := range s.Preferences {
-		if values[p.Category] != "n" {
+		if v := values[p.Category]; v != "n" && !Level(v).below(p.Level) {
 			values[p.Category] = p.Value()
 		}
 	}
