@@ -158,9 +158,9 @@ func canonicalPath(uri string) (string, error) {
 	invalid, inQuery := false, false
 	for i := 0; i < len(uri); i++ {
 		switch c := uri[i]; {
-		case c == '%':
+		case c == '%' && !inQuery: // in a query it travels as it came, as browsers send it
 			if i+2 >= len(uri) || !isHex(uri[i+1]) || !isHex(uri[i+2]) {
-				return "", errors.New("a % in the URL is not followed by two hex digits; write %25 for the character itself")
+				return "", errors.New("a % in the path is not followed by two hex digits; write %25 for the character itself")
 			}
 		case c <= ' ' || c == 0x7f:
 			return "", errors.New("the URL contains white space or a control character; percent-encode it")
