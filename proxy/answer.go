@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"robotsgate/policy"
 	"robotsgate/policy/snapshot"
@@ -224,11 +225,10 @@ func robotsTxt(r *snapshot.Resolution) *answer {
 	switch r.State {
 	case snapshot.Fresh, snapshot.Stale:
 		f.body = r.File.Body()
-		charset := "utf-8" // the bytes are sent unchanged
-		if strings.HasPrefix(f.body, "\xff\xfe") || strings.HasPrefix(f.body, "\xfe\xff") {
-			charset = "utf-16"
+		f.header.Set("Content-Type", "text/plain") // the bytes are sent unchanged
+		if utf8.ValidString(f.body) {
+			f.header.Set("Content-Type", "text/plain; charset=utf-8")
 		}
-		f.header.Set("Content-Type", "text/plain; charset="+charset)
 		if r.Snapshot.Modified != "" {
 			f.header.Set("Last-Modified", r.Snapshot.Modified)
 		}

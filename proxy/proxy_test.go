@@ -325,6 +325,21 @@ func TestRobotsTxtIsTheOneEnforced(t *testing.T) {
 	})
 }
 
+// TestRobotsTxtCharset: no charset is claimed that the bytes are not in.
+func TestRobotsTxtCharset(t *testing.T) {
+	for robots, want := range map[string]string{
+		"User-agent: *\nDisallow: /gr\u00fc\u00dfe/\n":               "text/plain; charset=utf-8",
+		"User-agent: *\nDisallow: /gr\xfc\xdfe/\n":                   "text/plain",
+		"\xff\xfeU\x00s\x00e\x00r\x00-\x00a\x00g\x00e\x00n\x00t\x00": "text/plain",
+	} {
+		g := proxytest.Start(t, proxytest.Options{Robots: robots})
+		resp, body := g.Get(g.HTTP + "/robots.txt")
+		if got := resp.Header.Get("Content-Type"); got != want || body != robots {
+			t.Errorf("%q: got %q for %q, want %q", robots, got, body, want)
+		}
+	}
+}
+
 func TestOverride(t *testing.T) {
 	hosts := proxytest.MustHost(t, "127.0.0.1")
 	g := proxytest.Start(t, proxytest.Options{Engine: func(c *policy.Config) {
