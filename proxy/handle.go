@@ -45,7 +45,11 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 	} else {
 		in = in.to(target)
 	}
-	p.handle(&exchange{p: p, inbound: in}, w, r, refused)
+	x := &exchange{p: p, inbound: in}
+	p.handle(x, w, r, refused)
+	if !x.http1() && x.out.Bytes > 0 { // a flush would split the end of the response from a header without a body
+		x.conn.client.FlushStream(w)
+	}
 }
 
 // passThrough handles a tunnel whose requests cannot be seen. It reports whether the tunnel was opened.

@@ -15,6 +15,7 @@ import (
 	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/client"
+	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/response"
 )
 
@@ -51,6 +52,9 @@ type inbound struct {
 // newInbound returns what is known of a request without its target.
 func newInbound(s *Settings, r *http.Request) inbound {
 	c := connOf(r)
+	if r.ProtoMajor > 1 {
+		header.Trim(r.Header)
+	}
 	in := inbound{
 		id: rand.Text(), start: time.Now(), settings: s, conn: c, method: r.Method, header: r.Header,
 		protoMajor: r.ProtoMajor, protoMinor: r.ProtoMinor, hasBody: r.ContentLength != 0,

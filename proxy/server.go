@@ -149,7 +149,6 @@ func (p *Proxy) withStreamLimits(serve http.HandlerFunc) http.HandlerFunc {
 		}
 		defer end()
 		serve(w, r)
-		c.FlushStream(w)
 	}
 }
 

@@ -25,9 +25,13 @@ const (
 func Request(r *http.Request) (upgrade bool) {
 	upgrade = isWebSocket(r)
 	agent := r.Header["User-Agent"] // the decision depends on it, so it is sent even if Connection names it
+	trailers := httpguts.HeaderValuesContainsToken(r.Header["Te"], "trailers")
 	dropHopByHop(r.Header)
 	dropOwn(r.Header)
 	dropRerouting(r.Header)
+	if trailers { // the gate passes them on, and gRPC servers refuse requests without it (RFC 9113, 8.2.2)
+		r.Header["Te"] = []string{"trailers"}
+	}
 	if agent != nil {
 		r.Header["User-Agent"] = agent
 	}
@@ -66,6 +70,7 @@ func Name(h http.Header, userAgent string) {
 
 // Response removes from a response's header what is not for the client.
 func Response(h http.Header) {
+	Trim(h)
 	dropHopByHop(h)
 	dropOwn(h)
 	delete(h, "Alt-Svc") // with it clients would bypass the gate
@@ -74,10 +79,20 @@ func Response(h http.Header) {
 // Trailer removes trailer fields that frame or route a message (RFC 9110, 6.5.1), and the
 // fields that only the gate may send.
 func Trailer(h http.Header) {
+	Trim(h)
 	dropHopByHop(h)
 	dropOwn(h)
 	for _, name := range []string{"Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Host", "Alt-Svc"} {
 		delete(h, name)
+	}
+}
+
+// Trim removes white space at the ends of values, which net/http leaves there in HTTP/2 (RFC 9113, 8.2.1).
+func Trim(h http.Header) {
+	for _, values := range h {
+		for i, v := range values {
+			values[i] = textproto.TrimString(v)
+		}
 	}
 }
 

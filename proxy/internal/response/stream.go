@@ -146,7 +146,7 @@ const HeadDelay = 10 * time.Millisecond
 // readFirst reads the first bytes of the body, and flushes the head if they do not arrive within
 // HeadDelay.
 func (s *Stream) readFirst(p []byte) (n int, err error) {
-	if s.body.AtHand() {
+	if s.body.AtHand() || s.resp.ContentLength == 0 { // a response that ends with its header must stay one, for gRPC
 		if n, err = s.body.Read(p); err != nil {
 			s.ended(err)
 		}
