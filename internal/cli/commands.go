@@ -116,6 +116,9 @@ func arguments(args []string) []string {
 	return args
 }
 
+// noValue is what kong says of an option that is the last word, or is followed by another option.
+var noValue = regexp.MustCompile(`^--([a-z-]+): (?:expected \w+ value but got|missing value)`)
+
 // usageError returns an error of the command line with what to do about it.
 func usageError(err error) error {
 	line, configured := "robotsgate", true // without a command it serves
@@ -123,6 +126,11 @@ func usageError(err error) error {
 		if command := parse.Context.Selected(); command != nil {
 			line = command.FullPath()
 			configured = slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Short == 'c' })
+			if m := noValue.FindStringSubmatch(err.Error()); m != nil && m[1] == "config" {
+				err = errors.New("-c needs a value: -c FILE")
+			} else if i := slices.IndexFunc(command.Flags, func(f *kong.Flag) bool { return m != nil && f.Name == m[1] }); i >= 0 {
+				err = fmt.Errorf("--%s needs a value: %s", m[1], command.Flags[i])
+			}
 		}
 	}
 	if file, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && configured && isYAML(file) {
