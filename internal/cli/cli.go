@@ -18,6 +18,7 @@ package cli
 
 import (
 	"embed"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -45,6 +46,21 @@ func (c Configured) load() (*gate.Config, error) {
 		return gate.DefaultConfig(), nil
 	}
 	return gate.LoadConfig(c.Config)
+}
+
+// Pacing is the option of serve and run that precedes pace.crawl_delay.
+type Pacing struct {
+	CrawlDelay *string `placeholder:"obey" help:"obey: keep the distance that Crawl-delay asks for; announce: only report it. Precedes FILE."`
+}
+
+func (p Pacing) apply(c *gate.Config) error {
+	if p.CrawlDelay == nil {
+		return nil
+	}
+	if err := c.SetCrawlDelay(*p.CrawlDelay); err != nil {
+		return fmt.Errorf("--crawl-delay: %w", err)
+	}
+	return nil
 }
 
 // outputs has a template for each report that commands print for people.

@@ -18,18 +18,16 @@ import (
 	"robotsgate/internal/console"
 	"robotsgate/internal/demo"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/requestlog"
 	"robotsgate/proxy"
 )
 
 // Demo runs a gate with a sample site, which needs no network.
 type Demo struct {
-	Confine bool     `help:"Make the gate the command's only network, as run --confine does (Linux)."`
-	Command []string `arg:"" optional:"" passthrough:"" name:"CMD" help:"One command to run in the demonstration, with its arguments, after --."`
+	Options Run `embed:""`
 }
 
-// Run runs one command as [Run] does, or waits for a signal. Everything that the gate keeps is in a
-// folder that is removed at the end.
+// Run runs one command as [Run] does, or waits for a signal. Without -c everything that the gate
+// keeps is in a folder that is removed at the end.
 func (d *Demo) Run(ctx context.Context, s console.Streams) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -38,43 +36,49 @@ func (d *Demo) Run(ctx context.Context, s console.Streams) (err error) {
 		return fmt.Errorf("%w; set TMPDIR to a folder in which this user may write", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	r := &Run{Command: d.Command, Confinement: Confinement{Confine: d.Confine}}
+	r := &d.Options
 	c, err := demoConfig(r, dir)
 	if err != nil {
 		return err
 	}
+	s = inFormat(s, c)
 	site := demo.New()
 	wrap := func(u proxy.Upstream) proxy.Upstream { return sampleOrigin{u, site} }
 	command, err := r.command("demo")
 	if err != nil {
 		return err
 	}
-	if d.Confine && len(command) == 0 {
-		return errors.New("--confine: which command? robotsgate demo --confine -- curl https://shop.example/")
-	}
 	if len(command) > 0 {
-		return r.behind(context.WithoutCancel(ctx), s, c, command, wrap)
+		return s.Reported(r.behind(context.WithoutCancel(ctx), s, c, command, wrap, nil))
 	}
-	screen := requestlog.NewScreen(s.Err, nil, "")
-	g, err := gate.New(c, gate.Options{Out: s.Err, Err: s.Err, Version: version(), Commit: commit(), Requests: RequestLines{}.on(screen), Screen: screen, Wrap: wrap})
-	if err != nil {
-		return err
+	if r.Confine || r.RequireRequests {
+		return errors.New("which command? robotsgate demo --confine -- curl https://shop.example/")
 	}
-	if err := printDemo(g, s, dir); err != nil {
-		g.Close()
-		return err
-	}
-	return g.Run(ctx)
+	return s.Reported(r.behind(ctx, s, c, nil, wrap, func(_ context.Context, s console.Streams, c *gate.Config, o gate.Options, _ []string) (int, []string, error) {
+		g, err := gate.New(c, o)
+		if err != nil {
+			return 0, nil, err
+		}
+		if err := printDemo(g, s, dir); err != nil {
+			g.Close()
+			return 0, nil, err
+		}
+		return 0, nil, g.Run(ctx)
+	}))
 }
 
-// demoConfig returns the configuration of the demonstration, with dir for its data.
+// demoConfig returns the configuration of the demonstration, with dir for its data, or that of -c.
 func demoConfig(r *Run, dir string) (*gate.Config, error) {
 	c, err := gate.ParseConfig("", demo.Config, os.LookupEnv)
+	if err == nil {
+		c.DataDir, c.Limits.ShutdownGrace = dir, time.Second
+	}
+	if r.Config != "" {
+		c, err = r.load()
+	}
 	if err != nil {
 		return nil, err
 	}
-	c.DataDir = dir
-	c.Limits.ShutdownGrace = time.Second
 	// No parent proxy is taken from the environment: in a shell with pasted lines it may be a
 	// demonstration that has ended.
 	return c, r.adapt(c, func(string) string { return "" })

@@ -33,6 +33,7 @@ import (
 type Run struct {
 	Configured
 	RequestLines
+	Pacing
 	Token           *string `placeholder:"T" help:"Product token that the command's requests obey."`
 	UserAgent       *string `placeholder:"UA" help:"User-Agent of the command's requests, in place of its own; not with crawlers in FILE."`
 	RequireRequests bool    `help:"End with status 125 if CMD ends with 0 and no request came through the gate."`
@@ -62,7 +63,7 @@ func (r *Run) Run(ctx context.Context, s console.Streams) error {
 	if own == nil && c.Egress.Parent != nil {
 		warnNoProxy(ctx, s, c.Egress.Parent)
 	}
-	return s.Reported(r.behind(ctx, s, c, command, nil))
+	return s.Reported(r.behind(ctx, s, c, command, nil, nil))
 }
 
 // command returns the command without the -- before it. A misspelt option of run or demo, which kong
@@ -79,8 +80,12 @@ func (r *Run) command(name string) ([]string, error) {
 	return r.Command, nil
 }
 
-// behind runs a command behind a gate with the configuration c. Wrap is for [gate.Options].
-func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, command []string, wrap func(proxy.Upstream) proxy.Upstream) error {
+// A starter runs a command behind a gate, and returns its exit status and why it may have sent no request.
+type starter func(ctx context.Context, s console.Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error)
+
+// behind runs a command behind a gate with the configuration c. Wrap is for [gate.Options]. A start of nil is that of the
+// options.
+func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, command []string, wrap func(proxy.Upstream) proxy.Upstream, start starter) error {
 	for _, w := range c.Warnings() {
 		s.Warn("%s", w)
 	}
@@ -96,19 +101,20 @@ func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, com
 		Requests: r.on(screen), Screen: screen, Observe: observe, Wrap: wrap,
 		OnOtherName: func(q policy.Request) {
 			remedy := "--user-agent"
-			if c.Has("crawlers") {
+			if c.NamesAgents() {
 				remedy = "user_agent in crawlers"
 			}
 			s.Warn("the command sends the User-Agent %q, which does not have the product token %s: sites that name the token in robots.txt can't recognize the crawler; %s sends another",
 				field.Cut(q.UserAgent), strings.Join(q.Crawler.Tokens, ", "), remedy)
 		},
 	}
-	start := beside
 	switch {
 	case r.Confine:
 		start = r.confined
 	case r.given():
 		return errors.New("--reach, --ports and --keep-fd need --confine")
+	case start == nil:
+		start = beside
 	}
 	status, causes, err := start(ctx, s, c, o, command)
 	if err != nil {
@@ -139,8 +145,7 @@ func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, com
 	return nil
 }
 
-// beside runs a command with the variables that lead to a gate, and returns its exit status and why it
-// may have sent no request.
+// beside is the [starter] of a command with the variables that lead to a gate.
 func beside(ctx context.Context, s console.Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error) {
 	g, err := gate.New(c, o)
 	if err != nil {
@@ -196,6 +201,9 @@ func (r *Run) adapt(c *gate.Config, getenv func(string) string) error {
 		if err := c.SetProductToken(*r.Token); err != nil {
 			return fmt.Errorf("--token: %w", err)
 		}
+	}
+	if err := r.apply(c); err != nil {
+		return err
 	}
 	name := proxyVariable(getenv)
 	if c.Egress.Parent != nil || name == "" {

@@ -47,8 +47,7 @@ func (x *Confinement) options() (o confine.Options, err error) {
 	return o, nil
 }
 
-// confined runs a command where a gate is the only network, and returns its exit status and why it may
-// have sent no request.
+// confined is the [starter] of a command for which a gate is the only network.
 func (r *Run) confined(ctx context.Context, s console.Streams, c *gate.Config, o gate.Options, command []string) (status int, causes []string, err error) {
 	options, err := r.options()
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 type Serve struct {
 	Configured
 	RequestLines
+	Pacing
 	Listen  string  `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
 	Admin   *string `placeholder:"ADDR" help:"Address of the admin listener, in place of the file's; empty: none."`
 	DataDir string  `placeholder:"DIR" help:"Folder for the CA and the snapshots, in place of the file's; a second gate needs one of its own."`
@@ -137,7 +138,7 @@ func (s *Serve) load() (*gate.Config, error) {
 			return nil, fmt.Errorf("--data-dir: %w", err)
 		}
 	}
-	return c, nil
+	return c, s.apply(c)
 }
 
 // RequestLines are the options of serve and run for lines about requests.

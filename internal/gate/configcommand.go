@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 )
 
 // The methods of this file change a configuration by a command line or the environment.
@@ -52,9 +53,9 @@ func (c *Config) SetProductToken(token string) error {
 	return nil
 }
 
-// SetUserAgent sets the User-Agent of all requests. Crawlers have their own.
+// SetUserAgent sets the User-Agent for clients that match no crawler. The crawlers of a file have their own.
 func (c *Config) SetUserAgent(userAgent string) error {
-	if len(c.Crawlers) > 0 {
+	if c.NamesAgents() {
 		return errors.New("the configuration has crawlers: write user_agent there")
 	}
 	if userAgent == "" {
@@ -64,8 +65,22 @@ func (c *Config) SetUserAgent(userAgent string) error {
 		return err
 	}
 	c.catchAll()
-	c.Crawlers[0].UserAgent = userAgent
-	c.source.Replace("crawlers[0].user_agent", "--user-agent")
+	last := len(c.Crawlers) - 1
+	c.Crawlers[last].UserAgent = userAgent
+	c.source.Replace(fmt.Sprintf("crawlers[%d].user_agent", last), "--user-agent")
+	return nil
+}
+
+// NamesAgents reports whether crawlers are the file's, so that user_agent belongs there. Those of robotsgate demo are not.
+func (c *Config) NamesAgents() bool { return c.Has("crawlers") && c.File() != "" }
+
+// SetCrawlDelay replaces pace.crawl_delay.
+func (c *Config) SetCrawlDelay(value string) error {
+	c.Pace.CrawlDelay = pace.CrawlDelay(value)
+	c.source.Replace("pace.crawl_delay", "--crawl-delay")
+	if value != string(pace.Obey) && value != string(pace.Announce) {
+		return fmt.Errorf("is %q: write %s or %s", value, pace.Obey, pace.Announce)
+	}
 	return nil
 }
 
