@@ -90,6 +90,8 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 			h.Set("Proxy-Authenticate", loginChallenge)
 			status = http.StatusProxyAuthRequired
 		}
+	case "/env": // a shell executes it: Address has the characters of ownAddress only
+		_ = textPages.ExecuteTemplate(&page, "env.txt", facts)
 	case "/proxy.pac":
 		contentType = "application/x-ns-proxy-autoconfig"
 		facts.Route = route(r, facts.Address)

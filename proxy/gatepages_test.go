@@ -31,6 +31,7 @@ func TestOwnPages(t *testing.T) {
 			{"/ca.pem?", "application/x-pem-file", 200, "-----BEGIN CERTIFICATE-----"},
 			{"/bundle.pem", "application/x-pem-file", 200, string(g.Proxy.CA()) + proxytest.PublicRoots},
 			{"/crawler", "text/plain; charset=utf-8", 200, "crawler: default\n-----BEGIN CERTIFICATE-----"},
+			{"/env", "text/plain; charset=utf-8", 200, "export https_proxy='http://" + g.Addr + "'\n"},
 			{"/proxy.pac", "application/x-ns-proxy-autoconfig", 200, "PROXY " + g.Addr + "\";"},
 			{"/favicon.ico", "text/plain", 404, "absolute URLs"},
 			{"/healthz", "text/plain", 404, "robotsgate:"},
@@ -108,9 +109,16 @@ func TestOwnAddressOnPages(t *testing.T) {
 		"\"};evil(\":1":     "",
 		"$(evil):1":         g.Addr, // a name that a shell would run
 		"a'evil:1":          g.Addr,
+		"a;evil:1":          g.Addr,
+		"a:$(evil)":         "",
+		"a:1;evil":          "",
 		"<evil>:1":          "",
 	} {
 		answer := g.Raw("GET /proxy.pac HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n")
+		lines := g.Raw("GET /env HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n")
+		if strings.Contains(lines, "evil") || want != "" && !strings.Contains(lines, "https_proxy='http://"+want+"'") {
+			t.Errorf("%s: the lines for a shell are %s", host, lines)
+		}
 		if want == "" {
 			if strings.Contains(answer, "evil") {
 				t.Errorf("%s: %s", host, answer)

@@ -120,7 +120,10 @@ func TestReadmeShell(t *testing.T) {
 		{"sh", "robotsgate run -- scrapy", ``, "", "1 denied"},
 		{"sh", "curl -o ca.pem http://127.0.0.1:9309/ca.pem\ncurl -o bundle.pem ", ``,
 			"curl -s -x $PROXY --cacert ca.pem https://shop.example/offers.html && head -1 bundle.pem", "\n# robotsgate: the system's certificate"},
-		{"sh", "gate=http://gate.internal:9309", ``, refused, "goes through the gate and trusts its CA\n403\n"},
+		{"sh", `eval "$(curl `, ``, refused, "goes through the gate and trusts its CA\n403\n"},
+		{"bash", `eval "$(curl `, `curl`, refused, "403\n"},
+		{"dash", `eval "$(curl `, `curl`, "set -eu; " + refused, "403\n"},
+		{"zsh", `eval "$(curl `, `curl`, refused, "403\n"},
 		{"sh", "echo 'data_dir: trust'", `^(echo|robotsgate) `, "cmp ca.pem trust/ca.pem && cat wgetrc", "ca_certificate = /trust/bundle.pem\n"},
 	} {
 		t.Run(c.block+" in "+c.shell, func(t *testing.T) {
