@@ -110,6 +110,9 @@ func refusal(in *inbound, s *signals) *answer {
 	if d.ReadAs != "" {
 		p.detail += " Common servers read this path as " + strconv.Quote(d.ReadAs) + "."
 	}
+	if d.Reason == policy.ByRule || d.Reason == policy.ByOverride || d.Reason == policy.ByUsage && d.Reserved.Category != "" {
+		p.detail += " This is policy and no fault: another route or another try will not help."
+	}
 	return p
 }
 

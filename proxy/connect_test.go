@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"robotsgate/policy"
+	"robotsgate/policy/glob"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
 )
@@ -429,5 +432,57 @@ func TestLargeClientHello(t *testing.T) {
 		if answer, err := io.ReadAll(inside); proxytest.StatusOf(string(answer)) != "200" {
 			t.Errorf("together: %v: got %q, %v", together, answer, err)
 		}
+	}
+}
+
+// TestConnectRefused: the status line of a refused CONNECT has the reason, and the next response on the connection the
+// usual text.
+func TestConnectRefused(t *testing.T) {
+	known := func(login policy.Login) func(c *policy.Config) {
+		return func(c *policy.Config) {
+			c.Crawlers.Known, c.Crawlers.RefuseUnknown = []*policy.Crawler{{Name: "news", Login: login, Sources: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}, true
+			if login.Required() {
+				c.Crawlers.Known[0].Sources = nil
+			}
+		}
+	}
+	deny := func(c *policy.Config) {
+		c.Overrides = []policy.Override{{Hosts: []glob.Glob{glob.Text("*")}, Action: policy.Deny, Reason: "not for us"}}
+	}
+	for _, c := range []struct {
+		name   string
+		o      proxytest.Options
+		target string // default: the origin
+		want   string
+	}{
+		{"unknown client", proxytest.Options{Engine: known(policy.Login{})}, "", "403 Unknown client"},
+		{"no login", proxytest.Options{Engine: known(policy.Login{User: "team", Hash: "never compared"})}, "", "407 Login required"},
+		{"a port that the guard forbids", proxytest.Options{Egress: func(e *proxy.Egress) { e.Ports = []int{1} }}, "", "403 Destination prohibited"},
+		{"a passthrough host that an override denies", proxytest.Options{Engine: deny, Proxy: proxytest.PassThrough}, "", "403 Refused by the operator"},
+		{"a passthrough host that a rule denies", proxytest.Options{Robots: "User-agent: *\nDisallow: /\n", Proxy: proxytest.PassThrough}, "", "403 Refused by robots rules"},
+		{"no port", proxytest.Options{}, "a.example", "400 Bad Request"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := proxytest.Start(t, c.o)
+			target := cmp.Or(c.target, proxytest.Host(g.HTTPS))
+			conn, resp := g.ConnectTo(t, target)
+			if resp.Status != c.want || resp.ContentLength <= 0 {
+				t.Errorf("got %q, want %q", resp.Status, c.want)
+			}
+			secure := tls.Client(dialed(t, g.Addr), &tls.Config{InsecureSkipVerify: true})
+			fmt.Fprintf(secure, "CONNECT %s HTTP/1.0\r\n\r\n", target)
+			if resp, err := proxytest.ReadHead(secure); err != nil || resp.Status != c.want {
+				t.Errorf("in TLS: got %v, %v", resp, err)
+			}
+			if resp.Close {
+				return
+			}
+			r := bufio.NewReader(conn)
+			_, _ = r.Discard(int(resp.ContentLength))
+			fmt.Fprintf(conn, "TRACE %s/x HTTP/1.1\r\nHost: %s\r\n\r\n", g.HTTP, proxytest.Host(g.HTTP))
+			if next, err := http.ReadResponse(r, nil); err != nil || next.Status != fmt.Sprintf("%d %s", next.StatusCode, http.StatusText(next.StatusCode)) {
+				t.Errorf("the next response: %v, %v", next, err)
+			}
+		})
 	}
 }

@@ -258,6 +258,9 @@ func (x *exchange) respond(a *answer) {
 		x.out.Discard(resp)
 		return
 	}
+	if x.method == http.MethodConnect && x.conn.tunnel == nil {
+		x.conn.client.SetReason(ascii(cmp.Or(a.title, http.StatusText(a.status))))
+	}
 	x.out.WriteHeader(resp.StatusCode)
 	io.Copy(&x.out, resp.Body)
 }

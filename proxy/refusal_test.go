@@ -22,6 +22,37 @@ const hostileRobots = "User-agent: *\n" +
 	"Disallow: /b\x1b[31m\x9b\u202ered\n" +
 	"Crawl-delay: 1\n"
 
+// TestPolicy: a refusal by a rule, an override or a preference says in each form that it is no fault. Others do not.
+func TestPolicy(t *testing.T) {
+	const sentence = "This is policy and no fault: another route or another try will not help."
+	override := func(c *policy.Config) {
+		c.Overrides = []policy.Override{{Hosts: []glob.Glob{glob.Text("*")}, Action: policy.Deny, Reason: "not for us"}}
+	}
+	for name, c := range map[string]struct {
+		o    proxytest.Options
+		path string
+		want bool
+	}{
+		"a rule":      {path: "/private/x", want: true},
+		"an override": {o: proxytest.Options{Engine: override}, path: "/x", want: true},
+		"the guard":   {o: proxytest.Options{Egress: func(e *proxy.Egress) { e.Ports = []int{1} }}, path: "/x"},
+		"a method":    {path: "/ok"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := proxytest.Start(t, c.o)
+			method := http.MethodGet
+			if name == "a method" {
+				method = http.MethodTrace
+			}
+			for _, accept := range []string{"text/html", "text/plain", "application/json"} {
+				if _, body := g.Do(method, g.HTTP+c.path, nil, "Accept", accept); strings.Contains(body, sentence) != c.want || !strings.Contains(body, "40") {
+					t.Errorf("%s: %s", accept, body)
+				}
+			}
+		})
+	}
+}
+
 // TestGroupAsWritten: people read the group's name as the file writes it, programs in lower case.
 func TestGroupAsWritten(t *testing.T) {
 	g := proxytest.Start(t, proxytest.Options{Robots: "User-agent: eXampleBot\nDisallow: /private/\n"})

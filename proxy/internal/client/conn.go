@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +39,7 @@ type Conn struct {
 	secure   *tls.Conn // nil: in clear
 	lingers  atomic.Bool
 	left     atomic.Bool // the connection goes on as another Conn
+	reason   string      // see SetReason; only the goroutine that serves the connection uses it
 
 	streams atomic.Int32  // HTTP/2 requests in progress
 	served  atomic.Uint32 // HTTP/2 requests
@@ -101,9 +103,22 @@ func (c *Conn) read(p []byte) (n int, err error) {
 	return c.Conn.Read(p)
 }
 
+// SetReason gives the next response another text in its status line. Many clients print nothing else of an answer to
+// CONNECT, and net/http has only the usual texts.
+func (c *Conn) SetReason(text string) { c.reason = text }
+
 func (c *Conn) Write(p []byte) (int, error) {
 	// Reads come before writes, so once is done already. This tells the race detector so.
 	c.once.Do(func() {})
+	const status = len("HTTP/1.1 403 ") // net/http begins a response in a write of its own
+	if end := bytes.IndexByte(p, '\r'); c.reason != "" && end >= status {
+		text := slices.Concat(p[:status], []byte(c.reason), p[end:])
+		c.reason = ""
+		if _, err := c.Write(text); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
 	if c.secure != nil {
 		return c.secure.Write(p)
 	}

@@ -57,7 +57,7 @@ func (r *Rejections) Add(name string) (names []string) {
 }
 
 // overLimit is the response to a client over a limit on connections.
-const overLimit = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: 40\r\n" +
+const overLimit = "HTTP/1.1 503 Too many connections\r\nContent-Type: text/plain\r\nContent-Length: 40\r\n" +
 	"Retry-After: 1\r\nConnection: close\r\n\r\nrobotsgate: too many open connections.\r\n"
 
 // MaxRejecting bounds the connections to which the response is being sent.
