@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"robotsgate/policy/glob"
-	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
@@ -39,7 +38,18 @@ type Crawler struct {
 	// Package proxy sends its requests so, too. nil: they are sent as those of other crawlers.
 	Wrap func(http.RoundTripper) http.RoundTripper
 
-	configured bool // one of Crawlers.Known, set by New and Reconfigured; see [snapshot.Scope]
+	// KeyID is the id of the key by which Wrap signs; empty: it does not sign.
+	KeyID string
+
+	asks *Crawler // for which files are fetched; nil: this one
+}
+
+// Obeying returns a crawler that obeys these product tokens, and is otherwise k. Its files are fetched as those of k:
+// who names the tokens must not choose the User-Agent of a fetch.
+func (k *Crawler) Obeying(tokens []string) *Crawler {
+	other := *k
+	other.Tokens, other.asks = tokens, cmp.Or(k.asks, k)
+	return &other
 }
 
 // DefaultCrawler returns the crawler with the defaults of every configured one. It stands for clients that match none,
@@ -164,23 +174,4 @@ func (c *Crawler) Obeys(userAgent string) []string {
 		return []string{token}
 	}
 	return nil
-}
-
-// entry returns the name of the configured crawler in a slot, empty for clients that match none.
-func (c *Crawler) entry() string {
-	if !c.configured {
-		return ""
-	}
-	return c.Name
-}
-
-// slots returns the slots that are always there, for clients of each crawler with its configured tokens and without
-// any, and for tdmrep.json.
-func (c Crawlers) slots() (all []string) {
-	for _, k := range append(slices.Clone(c.Known), c.Default) {
-		if k != nil {
-			all = append(all, snapshot.Slot(k.entry(), k.Obeys("")), snapshot.Slot(k.entry(), nil))
-		}
-	}
-	return all
 }

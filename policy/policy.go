@@ -68,11 +68,6 @@ func (c Config) complete() Config {
 	c.Usage.memo = new(usage.Memo)
 	c.Overrides = Prepared(c.Overrides)
 	c.Crawlers.Default = cmp.Or(c.Crawlers.Default, &Crawler{Name: "default"})
-	for _, k := range c.Crawlers.Known {
-		if !k.configured { // else another engine may be reading it
-			k.configured = true
-		}
-	}
 	return c
 }
 
@@ -80,7 +75,7 @@ func (c Config) complete() Config {
 func (c *Config) snapshots() snapshot.Config {
 	return snapshot.Config{
 		Settings: c.Robots.Settings, Transport: c.Transport, Store: c.Store, Shared: c.Shared,
-		Slots: c.Crawlers.slots(), Log: c.Log, OnFetch: c.OnFetch,
+		Log: c.Log, OnFetch: c.OnFetch,
 	}
 }
 
@@ -140,9 +135,37 @@ func (e *Engine) Peek(ctx context.Context, r Request) (res snapshot.Resolution, 
 	return e.snapshots.Peek(ctx, e.robotsFor(r))
 }
 
-// Refresh fetches an origin's robots.txt now, on behalf of the crawler of a request, see [snapshot.Resolver.Refresh].
-func (e *Engine) Refresh(ctx context.Context, r Request) (snapshot.Resolution, error) {
-	return e.snapshots.Refresh(ctx, e.robotsFor(r), e.config.Usage.TDMRep)
+// Known returns what is known for the crawler of a request: the scope of its answers, and these.
+func (e *Engine) Known(ctx context.Context, r Request) (snapshot.Scope, snapshot.Set, bool) {
+	q := e.robotsFor(r)
+	set, ok := e.snapshots.Known(ctx, q)
+	return e.snapshots.Scope(q), set, ok
+}
+
+// Refresh fetches an origin's robots.txt now, see [snapshot.Resolver.Refresh], on behalf of the crawler of a request and
+// of every other that has an answer of its own.
+func (e *Engine) Refresh(ctx context.Context, r Request) (res snapshot.Resolution, err error) {
+	q := e.robotsFor(r)
+	var all sync.WaitGroup
+	for of, other := range e.Askers(r.Target.Origin()) {
+		if _, known := e.snapshots.Known(ctx, other); known && of != e.snapshots.Scope(q) {
+			all.Go(func() { _, _ = e.snapshots.Refresh(ctx, other, e.config.Usage.TDMRep) })
+		}
+	}
+	res, err = e.snapshots.Refresh(ctx, q, e.config.Usage.TDMRep)
+	all.Wait()
+	return res, err
+}
+
+// Askers returns the query for an origin's robots.txt of each crawler that is configured, by its scope: crawlers that
+// are alike to the origin have one.
+func (e *Engine) Askers(origin string) map[snapshot.Scope]snapshot.Query {
+	all := map[snapshot.Scope]snapshot.Query{}
+	for _, k := range append(slices.Clone(e.config.Crawlers.Known), e.config.Crawlers.Default) {
+		q := e.query(snapshot.Scope{Origin: origin}, k)
+		all[e.snapshots.Scope(q)] = q
+	}
+	return all
 }
 
 // Crawlers returns the configured crawlers.
@@ -181,7 +204,7 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		}
 		return d, nil
 	}
-	q := e.query(snapshot.Scope{Origin: r.Target.Origin()}, r.Crawler, d.Tokens)
+	q := e.robotsFor(r)
 	res, err := e.snapshots.Resolve(ctx, q)
 	if err != nil {
 		return Decision{}, err
@@ -204,23 +227,21 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 
 // robotsFor asks for the robots.txt that the crawler of a request obeys.
 func (e *Engine) robotsFor(r Request) snapshot.Query {
-	k := cmp.Or(r.Crawler, e.config.Crawlers.Default)
-	return e.query(snapshot.Scope{Origin: r.Target.Origin()}, k, k.Obeys(r.UserAgent))
+	return e.query(snapshot.Scope{Origin: r.Target.Origin()}, cmp.Or(r.Crawler, e.config.Crawlers.Default))
 }
 
-// query asks for a file of an origin, on behalf of a crawler with these product tokens.
+// query asks for a file of an origin, on behalf of a crawler.
 //
 // The User-Agent of a fetch is the crawler's own, else its first configured product token (RFC 9309, 2.2.1), else the
 // program's name. It has no text of a client: that could make an origin's firewall answer 403, which lifts the rules
 // (RFC 9309, 2.3.1.3).
-func (e *Engine) query(of snapshot.Scope, k *Crawler, tokens []string) snapshot.Query {
-	of.Crawlers = k.configured
+func (e *Engine) query(of snapshot.Scope, k *Crawler) snapshot.Query {
+	k = cmp.Or(k.asks, k)
 	agent := e.config.Agent
 	if len(k.Tokens) > 0 {
 		agent = k.Tokens[0]
 	}
-	agent = cmp.Or(k.UserAgent, agent)
-	return snapshot.Query{Scope: of, Slot: snapshot.Slot(k.entry(), tokens), UserAgent: agent, Transport: e.wrapped[k]}
+	return snapshot.Query{Scope: of, UserAgent: cmp.Or(k.UserAgent, agent), KeyID: k.KeyID, Transport: e.wrapped[k]}
 }
 
 // DecideHost decides about all of an origin at once, for tunnels with requests

@@ -188,17 +188,16 @@ func TestObeys(t *testing.T) {
 		tokens    []string
 		userAgent string
 		want      string
-		tokenKey  string
 	}{
-		{nil, "ExampleBot/1.0", "ExampleBot", "examplebot"},
-		{nil, "Mozilla/5.0", "", "*"},
-		{nil, "", "", "*"},
-		{[]string{"A-Bot", "B-Bot"}, "ExampleBot/1.0", "A-Bot,B-Bot", "a-bot"},
+		{nil, "ExampleBot/1.0", "ExampleBot"},
+		{nil, "Mozilla/5.0", ""},
+		{nil, "", ""},
+		{[]string{"A-Bot", "B-Bot"}, "ExampleBot/1.0", "A-Bot,B-Bot"},
 	} {
 		c := &Crawler{Tokens: test.tokens}
 		got := c.Obeys(test.userAgent)
-		if strings.Join(got, ",") != test.want || snapshot.TokenKey(got) != test.tokenKey {
-			t.Errorf("%q, %q: got %q, bound to %q", test.tokens, test.userAgent, got, snapshot.TokenKey(got))
+		if strings.Join(got, ",") != test.want {
+			t.Errorf("%q, %q: got %q", test.tokens, test.userAgent, got)
 		}
 	}
 }

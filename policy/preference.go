@@ -36,7 +36,7 @@ func (d *Decision) UsageInput(path string) usage.Input {
 func (e *Engine) stateBeside(ctx context.Context, r Request, d *Decision) error {
 	limited, cancel := context.WithTimeout(ctx, e.config.Robots.Timeout)
 	defer cancel()
-	res, err := e.snapshots.Resolve(limited, e.query(snapshot.Scope{Origin: r.Target.Origin()}, r.Crawler, d.Tokens))
+	res, err := e.snapshots.Resolve(limited, e.robotsFor(r))
 	if err != nil {
 		return context.Cause(ctx)
 	}
@@ -129,8 +129,7 @@ func (e *Engine) tdmrepFor(ctx context.Context, r Request, d *Decision) (*snapsh
 	if !e.config.wantsTDMRep(r, d) {
 		return nil, nil
 	}
-	// The file has no groups, so all clients of a crawler have one slot, whatever their product token.
-	res, err := e.snapshots.ResolveWithinTimeout(ctx, e.query(snapshot.Scope{Origin: r.Target.Origin(), TDMRep: true}, r.Crawler, nil))
+	res, err := e.snapshots.ResolveWithinTimeout(ctx, e.query(snapshot.Scope{Origin: r.Target.Origin(), TDMRep: true}, r.Crawler))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,11 +49,15 @@ type scene struct {
 	engine *Engine
 	agent  string
 	fetch  []usage.Purpose // what the crawler fetches for
-	where  string          // the step, for messages
+
+	crawlers map[string]*Crawler // that are configured, by product token
+	crawler  *Crawler            // of the requests from now on; nil: of none of them
+	where    string              // the step, for messages
 }
 
 func play(t *testing.T, ar *txtar.Archive) {
-	s := &scene{T: t, parts: map[string]string{}, robots: defaults(), web: newOrigins(), store: jsonStore{store.NewMemory(1 << 20)}, agent: "ExampleBot/1.0"}
+	s := &scene{T: t, parts: map[string]string{}, robots: defaults(), web: newOrigins(), store: jsonStore{store.NewMemory(1 << 20)}, agent: "ExampleBot/1.0",
+		crawlers: map[string]*Crawler{"NewsBot": {Name: "news", Tokens: []string{"NewsBot"}}}}
 	for _, f := range ar.Files {
 		s.parts[f.Name] = string(f.Data)
 	}
@@ -80,14 +86,19 @@ func (s *scene) step(verb string, args []string) {
 		s.origin(args[0], args[1], strings.Join(args[2:], " "))
 	case "as": // USER-AGENT: of the requests from now on
 		s.agent = strings.Join(args, " ")
+	case "crawler": // [TOKEN]: the requests from now on are of the configured crawler with this product token; none: of none
+		s.crawler = s.crawlers[strings.Join(args, "")]
 	case "ask": // URL VERDICT… [age=… took=… retry=… status=… error=… tdmrep=… stated=… reserved=… read=…]
 		s.ask(args[0], args[1:])
 	case "host": // the same for a whole origin
 		d, err := s.engine.DecideHost(s.Context(), s.request(args[0]))
 		s.check("verdict", verdict(d, err), strings.Join(args[1:], " "))
-	case "refresh": // URL
-		if _, err := s.engine.Refresh(s.Context(), s.request(args[0])); err != nil {
+	case "refresh": // URL [STATE]
+		res, err := s.engine.Refresh(s.Context(), s.request(args[0]))
+		if err != nil {
 			s.Errorf("%s: %v", s.where, err)
+		} else if len(args) > 1 {
+			s.check("state", string(res.State), args[1])
 		}
 	case "sent": // NAME: [VALUE]: of the last fetch; before "fetched"
 		s.sent(strings.TrimSuffix(args[0], ":"), strings.Join(args[1:], " "))
@@ -198,11 +209,15 @@ func (s *scene) restart() {
 }
 
 func (s *scene) config() Config {
-	return Config{Robots: s.robots, Usage: s.usage, Transport: s.web, Store: s.store}
+	return Config{Crawlers: Crawlers{Known: slices.Collect(maps.Values(s.crawlers))}, Robots: s.robots, Usage: s.usage, Transport: s.web, Store: s.store}
 }
 
 func (s *scene) request(url string) Request {
 	r := asks(s.T, absolute(url), s.agent)
+	if s.crawler != nil {
+		r.Crawler = s.crawler
+		return r
+	}
 	r.Crawler.Purposes = s.fetch
 	return r
 }
@@ -292,7 +307,7 @@ func (j jsonStore) Save(ctx context.Context, sets map[string]snapshot.Set) error
 // shift makes the snapshots of example.com come from a clock that was ahead.
 func (j jsonStore) shift(by time.Duration) {
 	for _, tdmrep := range []bool{false, true} {
-		key := snapshot.Scope{Origin: "https://example.com", TDMRep: tdmrep}.Key()
+		key := snapshot.Scope{Origin: "https://example.com", TDMRep: tdmrep, Asker: "robotsgate/0"}.Key()
 		set, ok := j.Load(context.Background(), key)
 		if !ok {
 			continue

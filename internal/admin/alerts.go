@@ -128,7 +128,7 @@ func unreachable(outages []snapshot.Outage, now time.Time) []Alert {
 	return []Alert{a}
 }
 
-// forbidden returns the alert about crawlers for which a robots.txt was replaced by a 401 or 403.
+// forbidden returns the alert about askers to which a 401 or 403 has replaced a robots.txt.
 func forbidden(all []snapshot.Forbidden, now time.Time) []Alert {
 	a := Alert{
 		Kind: "forbidden", Text: "These origins refuse crawlers their robots.txt. The gate has a copy, which no longer decides for them:",
@@ -139,20 +139,12 @@ func forbidden(all []snapshot.Forbidden, now time.Time) []Alert {
 		if f.Allow {
 			effect = "everything is allowed"
 		}
-		a.Details = append(a.Details, fmt.Sprintf("%s, to %s, for %s: status %d, %s", f.Origin, crawlerOf(f), since(f.Since, now), f.Status, effect))
+		a.Details = append(a.Details, fmt.Sprintf("%s, to %s, for %s: status %d, %s", f.Origin, f.Asker, since(f.Since, now), f.Status, effect))
 	}
 	if a.Details == nil {
 		return nil
 	}
 	return []Alert{a}
-}
-
-// crawlerOf names the crawler that is refused a robots.txt.
-func crawlerOf(f snapshot.Forbidden) string {
-	if f.Token == "" {
-		return cmp.Or(f.Crawler, "other clients")
-	}
-	return fmt.Sprintf("%s (%s)", cmp.Or(f.Crawler, "other clients"), f.Token)
 }
 
 // since returns how long ago a time was, in words. Programs read them too, so there is no space that does not break.

@@ -86,9 +86,9 @@ func TestForbiddenAlert(t *testing.T) {
 		time.Sleep(time.Minute) // fake clock
 		for _, path := range []string{"/", "/live"} {
 			has(t, see(t, h, path), "These origins refuse crawlers their robots.txt.",
-				"http://a.example, to news<b> (newsbot), for 1 min: status 403, everything is allowed",
-				"http://a.example, to other clients (otherbot), for 1 min: status 403, everything is allowed",
-				"Refused to a crawler, although a copy is there", "http://a.example everything is allowed status 403 (for news<b> (newsbot) ) Since 1 min ago . Next fetch by a request in 23 h")
+				"http://a.example, to NewsBot, for 1 min: status 403, everything is allowed",
+				"http://a.example, to robotsgate/0, for 1 min: status 403, everything is allowed",
+				"Refused to a crawler, although a copy is there", "http://a.example everything is allowed status 403 (to NewsBot ) Since 1 min ago . Next fetch by a request in 23 h")
 		}
 		if got := alertKinds(t, h); got != "[forbidden]" {
 			t.Errorf("the API has the alerts %s", got)
@@ -96,7 +96,7 @@ func TestForbiddenAlert(t *testing.T) {
 		api := answers(t, h, "GET", "/api/overview")
 		for _, f := range api["forbidden"].([]any) {
 			f := f.(map[string]any)
-			if f["crawler"] == "news<b>" && f["product_token"] == "newsbot" && f["status"] == 403.0 && f["allowed"] == true && f["origin"] == "http://a.example" {
+			if f["asker"] == "NewsBot" && f["status"] == 403.0 && f["allowed"] == true && f["origin"] == "http://a.example" {
 				return
 			}
 		}

@@ -25,22 +25,17 @@ type pastRow struct {
 // pastRows returns the newest answers with their changes, the newest first, and the number of the
 // others. Body returns the file with a digest.
 func pastRows(past []Past, body func(sha256 string) (string, error)) (rows []pastRow, others int) {
-	type client struct {
-		crawlers       bool
-		crawler, token string
-	}
-	last := map[client]*Past{} // with a file
+	last := map[string]*Past{} // with a file, by asker
 	for i := range past {
 		p := &past[i]
 		rows = append(rows, pastRow{Past: *p})
 		if p.SHA256 == "" {
 			continue
 		}
-		of := client{p.Crawlers, p.Crawler, p.Token}
-		if before := last[of]; before != nil && before.SHA256 != p.SHA256 {
+		if before := last[p.Asker]; before != nil && before.SHA256 != p.SHA256 {
 			rows[i].Before = before
 		}
-		last[of] = p
+		last[p.Asker] = p
 	}
 	slices.Reverse(rows)
 	others = max(len(rows)-maxPast, 0)

@@ -23,21 +23,21 @@ func TestChanges(t *testing.T) {
 	first := digest("User-agent: *\nDisallow: /old\n")
 	past := []Past{
 		{From: at(0), To: at(2), Status: 200, SHA256: first, Bytes: 30},
-		{From: at(1), To: at(9), Status: 200, SHA256: digest("# crawlers"), Crawlers: true},
+		{From: at(1), To: at(9), Status: 200, SHA256: digest("# crawlers"), Asker: "NewsBot"},
 		{From: at(2), To: at(3), Status: 503, Error: "the origin answered 503"},
 		{From: at(3), To: at(4), Status: 200, SHA256: first},
 		{From: at(4), To: at(5), Status: 200, SHA256: digest("User-agent: *\nDisallow: /<b>\u202e\n")},
-		{From: at(5), Status: 200, SHA256: strings.Repeat("0", 64), Token: ""},
+		{From: at(5), Status: 200, SHA256: strings.Repeat("0", 64)},
 	}
 	o := &origin{status: 200, body: rules, past: past, files: files}
 	h := listener(t, o)
 	ask(h, "POST", "192.0.2.1:9310", "/origin?origin=http://a.example")
 	page := see(t, h, "/origin?origin=http://a.example")
 	has(t, page,
-		"2026-01-06 00:00:00 UTC to now for other clients status 200 It differs from the file before. One of the two files is not kept any more.",
-		"2026-01-05 00:00:00 UTC to 2026-01-06 00:00:00 UTC for other clients status 200 Changed lines --- "+first[:12]+" 2026-01-04 00:00:00 +++ ",
+		"2026-01-06 00:00:00 UTC to now to status 200 It differs from the file before. One of the two files is not kept any more.",
+		"2026-01-05 00:00:00 UTC to 2026-01-06 00:00:00 UTC to status 200 Changed lines --- "+first[:12]+" 2026-01-04 00:00:00 +++ ",
 		`@@ -1,2 +1,2 @@ User-agent: * -Disallow: /old +Disallow: /<b>\u202e 2026-01-04`,
-		"for other clients status 503 the origin answered 503 2026-01-02 00:00:00 UTC to 2026-01-10 00:00:00 UTC for configured crawlers status 200 2026-01-01")
+		"to status 503 the origin answered 503 2026-01-02 00:00:00 UTC to 2026-01-10 00:00:00 UTC to NewsBot status 200 2026-01-01")
 	if _, elements := text(t, page); len(elements["ins"]) != 2 || len(elements["del"]) != 2 || len(elements["details"]) != 1 { // with the names of the files
 		t.Errorf("the page marks %d lines as added and %d as removed, in %d differences", len(elements["ins"]), len(elements["del"]), len(elements["details"]))
 	}

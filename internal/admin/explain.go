@@ -54,9 +54,7 @@ func (a *admin) decide(r *http.Request) (*policy.Explanation, *policy.Decision, 
 	tokens := slices.DeleteFunc(q["token"], func(token string) bool { return token == "" })
 	switch all := a.Engine.Crawlers(); {
 	case len(tokens) > 0:
-		with := *ask.Crawler
-		with.Tokens = tokens
-		ask.Crawler = &with
+		ask.Crawler = ask.Crawler.Obeying(tokens)
 	case all.RefuseUnknown && ask.Crawler == all.Default && q.Get("crawler") == "": // as from robotsgate check
 		return nil, nil, http.StatusBadRequest, fmt.Errorf("the gate refuses this client: it matches no crawler by its User-Agent alone; name its crawler: %s", strings.Join(all.Names(), ", "))
 	}

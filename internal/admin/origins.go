@@ -60,12 +60,10 @@ func searchText(s string) string {
 
 // lastAnswer returns the last answer of an origin, to whichever client; nil if there is none.
 func (a *admin) lastAnswer(ctx context.Context, origin string) (last *snapshot.Snapshot) {
-	for _, crawlers := range []bool{false, true} {
-		set, _ := a.Engine.Snapshots().Known(ctx, snapshot.Scope{Origin: origin, Crawlers: crawlers})
-		for s := range set.Answers() {
-			if last == nil || s.Fetched.After(last.Fetched) {
-				last = s
-			}
+	for _, q := range a.Engine.Askers(origin) {
+		set, _ := a.Engine.Snapshots().Known(ctx, q)
+		if s := set.Last; s != nil && (last == nil || s.Fetched.After(last.Fetched)) {
+			last = s
 		}
 	}
 	return last
@@ -77,15 +75,14 @@ const maxLines = 2000
 // originView is the data of the page of an origin.
 type originView struct {
 	known
-	Asked   string // the origin of the query
-	Crawler string // for which the robots.txt is in force; empty: clients without a product token
-	Failed  error  // there is nothing to show
-	Stands  bool   // there is a robots.txt in force, or an answer in place of it
-	Lines   []line
-	More    int // further lines, if positive
-	Past    []pastRow
-	Older   int // further answers of the history
-	Now     time.Time
+	Asked  string // the origin of the query
+	Failed error  // there is nothing to show
+	Stands bool   // there is a robots.txt in force, or an answer in place of it
+	Lines  []line
+	More   int // further lines, if positive
+	Past   []pastRow
+	Older  int // further answers of the history
+	Now    time.Time
 }
 
 // originPage serves what is known of an origin, for people.
@@ -107,7 +104,7 @@ func (a *admin) renderOrigin(w http.ResponseWriter, r *http.Request, k known, co
 	if err == nil {
 		code = http.StatusOK
 	}
-	v := originView{known: k, Crawler: k.crawler, Asked: r.URL.Query().Get("origin"), Failed: err, Stands: k.inForce != nil, Now: time.Now()}
+	v := originView{known: k, Asked: r.URL.Query().Get("origin"), Failed: err, Stands: k.inForce != nil, Now: time.Now()}
 	lines := robotstxt.Lines(k.Body)
 	v.More = len(lines) - maxLines
 	for i, text := range lines[:min(len(lines), maxLines)] {

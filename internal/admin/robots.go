@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"robotsgate/policy/canonical"
@@ -16,25 +15,21 @@ import (
 type known struct {
 	Origin string `json:"origin"`
 	*inForce
-	Robots   set    `json:"robots"`             // for clients that match no configured crawler
-	Crawlers *set   `json:"crawlers,omitempty"` // for the configured crawlers
-	History  []Past `json:"history,omitempty"`
-	Body     string `json:"body,omitempty"`
-
-	crawler string // for which the snapshot is in force; empty: clients without a product token
+	Asker   string `json:"asker"`  // by which the origin knows the client of the query, see [snapshot.Resolver.Scope]
+	Robots  set    `json:"robots"` // the answers to it
+	History []Past `json:"history,omitempty"`
+	Body    string `json:"body,omitempty"`
 }
 
 // A Past is an answer of an origin, and when it was in force.
 type Past struct {
-	From     time.Time `json:"from"`
-	To       time.Time `json:"to,omitzero"`        // zero: it still is
-	Crawlers bool      `json:"crawlers,omitempty"` // it bound configured crawlers; otherwise other clients
-	Crawler  string    `json:"crawler,omitempty"`  // it bound only the crawler with this name; empty: all
-	Token    string    `json:"token,omitempty"`    // and this product token, in lower case; empty: all
-	Status   int       `json:"status,omitempty"`
-	Bytes    int64     `json:"bytes,omitempty"`
-	SHA256   string    `json:"sha256,omitempty"`
-	Error    string    `json:"error,omitempty"`
+	From   time.Time `json:"from"`
+	To     time.Time `json:"to,omitzero"` // zero: it still is
+	Asker  string    `json:"asker"`       // which it bound
+	Status int       `json:"status,omitempty"`
+	Bytes  int64     `json:"bytes,omitempty"`
+	SHA256 string    `json:"sha256,omitempty"`
+	Error  string    `json:"error,omitempty"`
 }
 
 type inForce struct {
@@ -56,10 +51,6 @@ func standing(st snapshot.Resolution, due bool) *inForce {
 type set struct {
 	Good *answer `json:"good,omitempty"` // the last with rules
 	Last *answer `json:"last,omitempty"` // the last that states the origin's answer
-	// Answers that bind one crawler only, without rules and with rules, by product token; that of a configured
-	// crawler has its name and a slash before it.
-	Bound  map[string]answer `json:"bound,omitempty"`
-	Copies map[string]answer `json:"copies,omitempty"`
 }
 
 type answer struct {
@@ -70,7 +61,6 @@ type answer struct {
 	SHA256     string    `json:"sha256,omitempty"`
 	Truncated  bool      `json:"truncated,omitempty"`
 	Looped     bool      `json:"looped,omitempty"`
-	Varies     bool      `json:"varies,omitempty"` // it names User-Agent in Vary
 	ETag       string    `json:"etag,omitempty"`
 	Modified   string    `json:"last_modified,omitempty"`
 	Lifetime   *int64    `json:"lifetime,omitempty"`    // seconds; nil: the origin does not state it
@@ -79,24 +69,14 @@ type answer struct {
 	Since      time.Time `json:"since,omitzero"`
 }
 
-func setOf(s snapshot.Set) set {
-	return set{Good: answerOf(s.Good), Last: answerOf(s.Last), Bound: bySlot(s.Bound), Copies: bySlot(s.Copies)}
-}
-
-func bySlot(all map[string]*snapshot.Snapshot) map[string]answer {
-	out := map[string]answer{}
-	for slot, s := range all {
-		out[strings.TrimPrefix(slot, "/")] = *answerOf(s)
-	}
-	return out
-}
+func setOf(s snapshot.Set) set { return set{Good: answerOf(s.Good), Last: answerOf(s.Last)} }
 
 func answerOf(s *snapshot.Snapshot) *answer {
 	if s == nil {
 		return nil
 	}
 	out := &answer{
-		URL: s.URL, Status: s.Status, Error: s.Error, Fetched: second(s.Fetched), SHA256: s.SHA256, Truncated: s.Cut, Looped: s.Looped, Varies: s.Varies,
+		URL: s.URL, Status: s.Status, Error: s.Error, Fetched: second(s.Fetched), SHA256: s.SHA256, Truncated: s.Cut, Looped: s.Looped,
 		ETag: s.ETag, Modified: s.Modified, RetryAfter: int64(s.Retry / time.Second), Failures: s.Failures, Since: second(s.Since),
 	}
 	if s.Lifetime >= 0 {
@@ -114,24 +94,19 @@ func (a *admin) robots(r *http.Request) (known, int, error) {
 		return known{}, http.StatusBadRequest, fmt.Errorf("origin: %w", err)
 	}
 	origin := target.Origin()
-	anyone, others := a.Engine.Snapshots().Known(r.Context(), snapshot.Scope{Origin: origin})
-	ofCrawlers, crawlers := a.Engine.Snapshots().Known(r.Context(), snapshot.Scope{Origin: origin, Crawlers: true})
-	if !others && !crawlers {
+	ask := a.request(target, r.URL.Query().Get("agent"))
+	scope, answers, ok := a.Engine.Known(r.Context(), ask)
+	for _, k := range a.Engine.Crawlers().Known {
+		if ok || ask.UserAgent != "" {
+			break
+		}
+		ask.Crawler = k // the first that has an answer
+		scope, answers, ok = a.Engine.Known(r.Context(), ask)
+	}
+	if !ok {
 		return known{}, http.StatusNotFound, errors.New("no robots.txt of " + origin + " is known yet")
 	}
-	k := known{Origin: origin, Robots: setOf(anyone)}
-	if crawlers {
-		k.Crawlers = new(setOf(ofCrawlers))
-	}
-	agent := r.URL.Query().Get("agent")
-	ask := a.request(target, agent)
-	all := a.Engine.Crawlers()
-	if agent == "" && ask.Crawler == all.Default && len(all.Known) > 0 && (all.RefuseUnknown || !others) {
-		ask.Crawler = all.Known[0] // since only they have a robots.txt
-	}
-	if agent != "" || ask.Crawler != all.Default {
-		k.crawler = ask.Crawler.Name
-	}
+	k := known{Origin: origin, Asker: scope.Asker, Robots: setOf(answers)}
 	if st, due, ok := a.Engine.Peek(r.Context(), ask); ok {
 		k.inForce = standing(st, due)
 		if st.File != nil {

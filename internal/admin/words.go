@@ -26,7 +26,6 @@ var words = template.FuncMap{
 	"date":      func(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" },
 	"cutAt":     cutAt,
 	"full":      full,
-	"refused":   crawlerOf,
 	"inURL":     inURL,
 	"lasted":    lasted,
 	"millis":    func(seconds float64) string { return strconv.FormatFloat(1000*seconds, 'f', 2, 64) + "\u00a0ms" },

@@ -111,7 +111,7 @@ func (o *object) answer(a *Answer) {
 	}
 	o.optionalTime("since", a.Since)
 	o.flag("looped", a.Looped)
-	o.flag("others", a.Others)
+	o.flag("substitute", a.Substitute)
 }
 
 // stated writes what was stated about the use of the content.

@@ -109,18 +109,18 @@ type Robots struct {
 
 // An Answer is what a decision can depend on of a snapshot.
 type Answer struct {
-	Status   int       `json:"status,omitempty"` // 0: there was no response
-	SHA256   string    `json:"sha256,omitempty"`
-	Fetched  time.Time `json:"fetched"`
-	Lifetime *float64  `json:"lifetime,omitempty"` // seconds; nil: the origin does not state it
-	Since    time.Time `json:"since,omitzero"`     // of a failure: the first in a row
-	Looped   bool      `json:"looped,omitempty"`   // too many redirects
-	Others   bool      `json:"others,omitempty"`   // many crawlers share it
+	Status     int       `json:"status,omitempty"` // 0: there was no response
+	SHA256     string    `json:"sha256,omitempty"`
+	Fetched    time.Time `json:"fetched"`
+	Lifetime   *float64  `json:"lifetime,omitempty"`   // seconds; nil: the origin does not state it
+	Since      time.Time `json:"since,omitzero"`       // of a failure: the first in a row
+	Looped     bool      `json:"looped,omitempty"`     // too many redirects
+	Substitute bool      `json:"substitute,omitempty"` // it is none of the origin: the gate could not ask in time
 }
 
 // answerOf returns the answer of a snapshot.
 func answerOf(s *snapshot.Snapshot) Answer {
-	a := Answer{Status: s.Status, SHA256: s.SHA256, Fetched: s.Fetched.UTC(), Since: s.Since.UTC(), Looped: s.Looped, Others: s.NoSlot}
+	a := Answer{Status: s.Status, SHA256: s.SHA256, Fetched: s.Fetched.UTC(), Since: s.Since.UTC(), Looped: s.Looped, Substitute: s.Substitute}
 	if s.Lifetime >= 0 {
 		a.Lifetime = new(s.Lifetime.Seconds())
 	}
@@ -129,7 +129,7 @@ func answerOf(s *snapshot.Snapshot) Answer {
 
 // Snapshot is the inverse of answerOf. It has no body.
 func (a *Answer) Snapshot() *snapshot.Snapshot {
-	s := &snapshot.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, Looped: a.Looped, NoSlot: a.Others, Lifetime: -1}
+	s := &snapshot.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, Looped: a.Looped, Substitute: a.Substitute, Lifetime: -1}
 	if a.Lifetime != nil {
 		s.Lifetime = time.Duration(math.Round(*a.Lifetime * float64(time.Second)))
 	}

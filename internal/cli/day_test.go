@@ -338,7 +338,7 @@ func TestDay(t *testing.T) {
 	if !strings.Contains(summary, "\n  no decision ") {
 		t.Error("the day had nothing that was not decided")
 	}
-	for _, state := range []string{`"state":"stale"`, `"others":true`, `"looped":true`, `"instead_of"`, `"enforced":false`, `"method":"CONNECT"`} {
+	for _, state := range []string{`"state":"stale"`, `"looped":true`, `"instead_of"`, `"enforced":false`, `"method":"CONNECT"`} {
 		if !bytes.Contains(data, []byte(state)) {
 			t.Errorf("the day had no %s", state)
 		}

@@ -189,7 +189,7 @@ func TestRefreshUnknown(t *testing.T) {
 				s.set(f)
 				w.changes("User-agent: *\nAllow: /\n")
 				gates[1].refresh(t, "a.example")
-				if set, ok := gates[1].engine.Snapshots().Known(t.Context(), snapshot.Scope{Origin: "https://a.example", Crawlers: true}); ok {
+				if set, ok := gates[1].engine.Snapshots().Known(t.Context(), snapshot.Query{Scope: snapshot.Scope{Origin: "https://a.example"}, UserAgent: "ConfiguredBot"}); ok {
 					t.Errorf("without an answer, the gate knows %+v", set)
 				}
 				if f != (faults{}) {
@@ -268,7 +268,7 @@ func TestBusy(t *testing.T) {
 	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		gates[0].decide(t, "a.example", "bot")
 		time.Sleep(time.Second) // fake clock
-		set, _ := gates[0].own.Load(t.Context(), "https://a.example")
+		set, _ := gates[0].own.Load(t.Context(), ofA)
 		s.flush()
 		const calls = 32 // at the same time
 		if n := cap(gates[0].link.slots); n != calls {
@@ -296,18 +296,18 @@ func TestPutBack(t *testing.T) {
 		w.answer = func(*http.Request) (int, string) { return 503, "" }
 		gates[0].decide(t, "a.example", "bot")
 		time.Sleep(time.Second) // fake clock
-		name := gates[0].sealer.name("https://a.example")
+		name := gates[0].sealer.name(ofA)
 		got, err := s.load(t.Context(), name, true)
 		if err != nil || got.sealed == nil {
 			t.Fatal(got, err)
 		}
-		notice := gates[0].sealer.seal(kindNotice, kindNotice, []byte("https://a.example"))
+		notice := gates[0].sealer.seal(kindNotice, kindNotice, []byte(ofA))
 		time.Sleep(25 * time.Hour) // fake clock
 		if _, err := s.save(t.Context(), name, 0, got.value, time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		before := gates[1].Status().Rejected
-		if set, ok := gates[1].Load(t.Context(), "https://a.example"); ok {
+		if set, ok := gates[1].Load(t.Context(), ofA); ok {
 			t.Errorf("got %+v", set)
 		}
 		if err := s.notify(t.Context(), notice); err != nil {
@@ -324,7 +324,7 @@ func TestPutBack(t *testing.T) {
 // it, also when it starts again.
 func TestPutBackOlder(t *testing.T) {
 	inFleet(t, 1, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
-		gate, name := gates[0], gates[0].sealer.name("https://a.example")
+		gate, name := gates[0], gates[0].sealer.name(ofA)
 		w.changes("User-agent: *\nAllow: /\n")
 		gate.decide(t, "a.example", "bot")
 		time.Sleep(time.Minute) // fake clock

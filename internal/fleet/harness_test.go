@@ -194,14 +194,14 @@ func (g *testGate) decide(t testing.TB, host, agent string) string {
 	return g.decideFor(t, nil, host, agent)
 }
 
+// ofA is the key of what is known for all clients but the configured crawler.
+const ofA = "https://a.example robotsgate/0"
+
 func (g *testGate) decideFor(t testing.TB, crawler *policy.Crawler, host, agent string) string {
 	t.Helper()
 	target, err := canonical.ParseURL("https://" + host + "/private")
 	if err != nil {
 		t.Fatal(err)
-	}
-	if crawler == nil { // with a product token, which is the User-Agent of its fetches
-		crawler = &policy.Crawler{Name: "default", Tokens: []string{agent}}
 	}
 	d, err := g.engine.Decide(context.Background(), policy.Request{Target: target, Crawler: crawler, UserAgent: agent})
 	if err != nil {

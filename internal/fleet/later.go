@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"maps"
 	"time"
 )
 
@@ -59,9 +58,7 @@ func (f *Fleet) catchUp() {
 		f.unshared = map[string]unshared{}
 		f.mu.Unlock()
 		failed := false
-		copies, others := copiesFirst(maps.Keys(all))
-		for _, key := range append(copies, others...) {
-			u := all[key]
+		for key, u := range all {
 			if !failed {
 				set, _ := f.local.Load(f.ctx, key)
 				if set.Empty() {

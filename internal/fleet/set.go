@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"robotsgate/policy/snapshot"
@@ -20,35 +18,19 @@ const (
 	maxAge = 400 * 24 * time.Hour
 )
 
-// encode returns a set in JSON, without its body. Answers of this gate get its id. If the result is
-// longer than maxSet, encode leaves out the oldest answers that bind one crawler only, and the oldest
-// entries of Superseded. It returns nil if the result is still too long, or can't be JSON.
+// encode returns a set in JSON, without its body. Answers of this gate get its id. It returns nil if the result is
+// longer than maxSet, or can't be JSON.
 func (f *Fleet) encode(set snapshot.Set) []byte {
 	set.Body = nil
 	if set.Last == set.Good {
 		set.Last = nil
 	}
 	set.Good, set.Last = f.signed(set.Good), f.signed(set.Last)
-	set.Bound, set.Copies = f.allSigned(set.Bound), f.allSigned(set.Copies)
-	if s := set.Superseded; s != nil {
-		set.Superseded = &snapshot.Superseded{Brought: maps.Clone(s.Brought), Failed: maps.Clone(s.Failed), Varied: s.Varied, Forgotten: s.Forgotten}
+	text, err := json.Marshal(set)
+	if err != nil || len(text) > maxSet {
+		return nil // not representable, such as a year beyond 9999
 	}
-	for {
-		text, err := json.Marshal(set)
-		if err != nil {
-			return nil // not representable, such as a year beyond 9999
-		}
-		if len(text) <= maxSet {
-			return text
-		}
-		dropped := dropOldest(set.Bound, set.Copies)
-		if set.Superseded != nil && set.Superseded.Trim() {
-			dropped = true
-		}
-		if !dropped {
-			return nil
-		}
-	}
+	return text
 }
 
 // signed returns a snapshot with the id of the gate that has fetched it.
@@ -62,29 +44,6 @@ func (f *Fleet) signed(s *snapshot.Snapshot) *snapshot.Snapshot {
 	}
 	own.Error = own.Error[:min(len(own.Error), maxText)]
 	return &own
-}
-
-func (f *Fleet) allSigned(all map[string]*snapshot.Snapshot) map[string]*snapshot.Snapshot {
-	all = maps.Clone(all)
-	for token, s := range all {
-		all[token] = f.signed(s)
-	}
-	return all
-}
-
-// dropOldest removes the oldest answer from the maps, and reports whether there was one.
-func dropOldest(all ...map[string]*snapshot.Snapshot) bool {
-	var from map[string]*snapshot.Snapshot
-	var oldest string
-	for _, m := range all {
-		for _, token := range slices.Sorted(maps.Keys(m)) {
-			if from == nil || m[token].Fetched.Before(from[oldest].Fetched) {
-				from, oldest = m, token
-			}
-		}
-	}
-	delete(from, oldest)
-	return from != nil
 }
 
 // decode returns an encoded set, without its body. It is an error if it has a time in the future
@@ -112,18 +71,8 @@ func (f *Fleet) decode(text []byte) (set snapshot.Set, err error) {
 	if set.Last != nil && set.Last != set.Good {
 		check(set.Last)
 	}
-	for _, m := range []map[string]*snapshot.Snapshot{set.Bound, set.Copies} {
-		for _, s := range m {
-			check(s)
-		}
-	}
-	latest := set.Refreshed
-	if s := set.Superseded; s != nil {
-		times := slices.Concat(slices.Collect(maps.Values(s.Brought)), slices.Collect(maps.Values(s.Failed)), []time.Time{s.Varied, s.Forgotten, latest})
-		latest = slices.MaxFunc(times, time.Time.Compare)
-	}
-	if err == nil && latest.After(now.Add(maxAhead)) {
-		err = inFuture(latest)
+	if err == nil && set.Refreshed.After(now.Add(maxAhead)) {
+		err = inFuture(set.Refreshed)
 	}
 	if err != nil {
 		return snapshot.Set{}, err

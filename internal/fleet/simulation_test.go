@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -137,22 +136,13 @@ func (s simServer) shift(name string, sealed []byte, by time.Duration) []byte {
 			*at = at.Add(by)
 		}
 	}
-	answers := slices.Concat([]*snapshot.Snapshot{set.Good, set.Last}, slices.Collect(maps.Values(set.Bound)), slices.Collect(maps.Values(set.Copies)))
-	for _, answer := range answers {
+	for _, answer := range []*snapshot.Snapshot{set.Good, set.Last} {
 		if answer != nil {
 			move(&answer.Fetched)
 			move(&answer.Since)
 		}
 	}
 	move(&set.Refreshed)
-	if sup := set.Superseded; sup != nil {
-		move(&sup.Varied)
-		for _, m := range []map[string]time.Time{sup.Brought, sup.Failed} {
-			for slot, at := range m {
-				m[slot] = at.Add(by)
-			}
-		}
-	}
 	if text, err = json.Marshal(set); err != nil {
 		s.g.s.t.Error(err)
 	}

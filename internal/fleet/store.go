@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"iter"
-	"maps"
 	"sync"
 	"time"
 
@@ -114,37 +112,20 @@ func (f *Fleet) unseal(name string, s stored, withBody bool) (snapshot.Set, erro
 func (f *Fleet) Save(ctx context.Context, sets map[string]snapshot.Set) (err error) {
 	var all sync.WaitGroup
 	all.Go(func() { err = f.local.Save(ctx, sets) }) // evidence does not wait for the store
-	copies, others := copiesFirst(maps.Keys(sets))
-	for _, keys := range [][]string{copies, others} {
-		var sharing sync.WaitGroup
-		places := make(chan struct{}, maxSaves)
-		for _, key := range keys {
-			places <- struct{}{}
-			sharing.Go(func() {
-				defer func() { <-places }()
-				set := sets[key]
-				if left := f.share(ctx, key, set, nothing); left != nothing {
-					f.shareLater(key, unshared{left, set.Refreshed})
-				}
-			})
-		}
-		sharing.Wait()
+	var sharing sync.WaitGroup
+	places := make(chan struct{}, maxSaves)
+	for key, set := range sets {
+		places <- struct{}{}
+		sharing.Go(func() {
+			defer func() { <-places }()
+			if left := f.share(ctx, key, set, nothing); left != nothing {
+				f.shareLater(key, unshared{left, set.Refreshed})
+			}
+		})
 	}
+	sharing.Wait()
 	all.Wait()
 	return err
-}
-
-// copiesFirst returns the keys of copies that bind one crawler, and the others. The set that names a
-// copy is shared after it, so that each gate that reads the set finds the copy.
-func copiesFirst(keys iter.Seq[string]) (copies, others []string) {
-	for key := range keys {
-		if snapshot.ParseKey(key).Slot != "" {
-			copies = append(copies, key)
-		} else {
-			others = append(others, key)
-		}
-	}
-	return copies, others
 }
 
 // share merges a set into that of the store. What is older than the set there changes nothing. It
@@ -157,7 +138,7 @@ func (f *Fleet) share(ctx context.Context, key string, set snapshot.Set, left re
 		set = f.tooLong(key, set)
 	}
 	if set.Empty() && set.Refreshed.IsZero() {
-		return nothing // a copy that no set names any more ends by itself: another gate may have a newer one
+		return nothing // there is nothing to share, and another gate may have an answer
 	}
 	name := f.sealer.name(key)
 	for range tries {
@@ -211,7 +192,7 @@ func (f *Fleet) tooLong(key string, set snapshot.Set) snapshot.Set {
 
 // timeToLive returns how long the store keeps a set.
 func (f *Fleet) timeToLive(set *snapshot.Set) time.Duration {
-	if set.Good == nil && len(set.Copies) == 0 {
+	if set.Good == nil {
 		return shortest
 	}
 	return min(f.settings.Load().StaleFor+shortest, longest)

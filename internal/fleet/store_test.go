@@ -36,7 +36,7 @@ func TestOneFetch(t *testing.T) {
 		}
 		by := map[string]int{}
 		for _, g := range gates {
-			set, ok := g.own.Load(t.Context(), "https://a.example")
+			set, ok := g.own.Load(t.Context(), ofA)
 			if !ok || string(set.Body) == "" || set.Good == nil {
 				t.Fatalf("%s: %+v, %v", g.gate, set, ok)
 			}
@@ -104,7 +104,7 @@ func TestKeptForOneEntry(t *testing.T) {
 		for i, g := range gates {
 			var known []*policy.Crawler
 			for _, name := range []string{"first", "second"} {
-				known = append(known, &policy.Crawler{Name: name, Tokens: []string{"NewsBot"}, Wrap: func(t http.RoundTripper) http.RoundTripper {
+				known = append(known, &policy.Crawler{Name: name, Tokens: []string{"NewsBot"}, KeyID: name, Wrap: func(t http.RoundTripper) http.RoundTripper {
 					return roundTrip(func(r *http.Request) (*http.Response, error) {
 						r.Header.Set("Entry", name)
 						return t.RoundTrip(r)
@@ -179,7 +179,7 @@ func TestStoppedWhileFetching(t *testing.T) {
 			})
 			time.Sleep(time.Second) // fake clock
 			s.mu.Lock()
-			s.remove(gates[0].sealer.name("https://a.example") + ":l") // the permission has ended
+			s.remove(gates[0].sealer.name(ofA) + ":l") // the permission has ended
 			s.mu.Unlock()
 			if got, want := gates[1].decide(t, "a.example", "bot"), strings.Replace(test.want, "store", "fetch", 1); got != want {
 				t.Errorf("the other gate: got %s, want %s", got, want)
@@ -215,7 +215,7 @@ func TestStoppedBeforeAnswer(t *testing.T) {
 		})
 		time.Sleep(time.Second) // fake clock
 		s.mu.Lock()
-		s.remove(gates[0].sealer.name("https://a.example") + ":l") // the permission has ended
+		s.remove(gates[0].sealer.name(ofA) + ":l") // the permission has ended
 		s.mu.Unlock()
 		if got, want := gates[1].decide(t, "a.example", "bot"), "deny rule fetch"; got != want {
 			t.Errorf("the other gate: got %s, want %s", got, want)
@@ -224,63 +224,10 @@ func TestStoppedBeforeAnswer(t *testing.T) {
 	})
 }
 
-// TestCopyFirst: a gate that reads the set of an origin finds the copy for one product token that the set
-// names.
-func TestCopyFirst(t *testing.T) {
-	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
-		w.changes("Vary\nUser-agent: *\nDisallow: /\n")
-		set, copied := gates[0].sealer.name("https://a.example"), gates[0].sealer.name(snapshot.Scope{Origin: "https://a.example", Slot: snapshot.Slot("", []string{"bot"})}.Key())
-		gates[0].link.dial = to(&slowSaves{s, copied})
-		gates[0].link.lose(gates[0].link.current.Load(), errTest)
-		connected(gates[0])
-		go gates[0].decide(t, "a.example", "bot")
-		for stored := false; !stored; {
-			time.Sleep(time.Millisecond) // fake clock
-			got, err := s.load(t.Context(), set, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			stored = got.sealed != nil
-		}
-		if got := gates[1].decide(t, "a.example", "bot"); got != "deny rule store" || w.count("a.example") != 1 {
-			t.Errorf("%s, %d fetches", got, w.count("a.example"))
-		}
-	})
-}
-
-// TestCopyGone: a copy for one product token that the store has lost, such as by eviction, is fetched anew.
-func TestCopyGone(t *testing.T) {
-	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
-		w.changes("Vary\nUser-agent: *\nDisallow: /\n")
-		gates[0].decide(t, "a.example", "bot")
-		time.Sleep(time.Minute) // fake clock
-		s.mu.Lock()
-		s.remove(gates[0].sealer.name(snapshot.Scope{Origin: "https://a.example", Slot: snapshot.Slot("", []string{"bot"})}.Key()) + ":s")
-		s.mu.Unlock()
-		begun := time.Now()
-		if got := gates[1].decide(t, "a.example", "bot"); got != "deny rule fetch" || time.Since(begun) > time.Second || w.count("a.example") != 2 {
-			t.Errorf("%s after %v, %d fetches, %d calls", got, time.Since(begun), w.count("a.example"), s.count())
-		}
-	})
-}
-
-// slowSaves is a server that takes long to save one name.
-type slowSaves struct {
-	*memoryServer
-	name string
-}
-
-func (s *slowSaves) save(ctx context.Context, name string, version int64, v value, ttl time.Duration) (bool, error) {
-	if name == s.name {
-		time.Sleep(50 * time.Millisecond) // fake clock
-	}
-	return s.memoryServer.save(ctx, name, version, v, ttl)
-}
-
 // TestTooLong: of a robots.txt that is too long to share, the refresh is shared.
 func TestTooLong(t *testing.T) {
 	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
-		const key = "https://a.example"
+		const key = ofA
 		for _, g := range gates {
 			g.decide(t, "a.example", "bot")
 		}
@@ -332,7 +279,7 @@ func TestRefresh(t *testing.T) {
 func TestKilled(t *testing.T) {
 	inFleet(t, 2, func(t *testing.T, s *memoryServer, w *web, gates []*testGate) {
 		// The lease of a gate that is gone.
-		if _, err := s.acquire(t.Context(), gates[0].sealer.name("https://a.example"), "dead", leaseTime); err != nil {
+		if _, err := s.acquire(t.Context(), gates[0].sealer.name(ofA), "dead", leaseTime); err != nil {
 			t.Fatal(err)
 		}
 		begun := time.Now()
@@ -453,7 +400,7 @@ func TestEvidenceDoesNotWait(t *testing.T) {
 			done <- gates[0].Save(context.Background(), map[string]snapshot.Set{"https://a.example": {Last: now}})
 		}()
 		synctest.Wait()
-		if set, ok := gates[0].own.Load(t.Context(), "https://a.example"); !ok || set.Last != now {
+		if set, ok := gates[0].own.Load(t.Context(), ofA); !ok || set.Last != now {
 			t.Errorf("the gate has kept %+v", set)
 		}
 		if err := <-done; err != nil || time.Since(begun) != 100*time.Millisecond {
@@ -464,7 +411,7 @@ func TestEvidenceDoesNotWait(t *testing.T) {
 
 // TestForged: a value that does not fit is treated as absent, and counted.
 func TestForged(t *testing.T) {
-	const key = "https://a.example"
+	const key = ofA
 	change := func(f func(s *memoryServer, name string)) func(*memoryServer, string) {
 		return func(s *memoryServer, name string) {
 			s.mu.Lock()
@@ -519,25 +466,15 @@ func TestInvalid(t *testing.T) {
 		return snapshot.Set{Good: s, Last: s}
 	}
 	for name, set := range map[string]snapshot.Set{
-		"future":            good(func(s *snapshot.Snapshot) { s.Fetched = now.Add(2 * time.Minute) }),
-		"future failure":    good(func(s *snapshot.Snapshot) { s.Since = now.Add(2 * time.Minute) }),
-		"too old":           good(func(s *snapshot.Snapshot) { s.Fetched = now.Add(-2 * maxAge) }),
-		"failures":          good(func(s *snapshot.Snapshot) { s.Failures = -1 }),
-		"retry":             good(func(s *snapshot.Snapshot) { s.Retry = -1 }),
-		"status":            good(func(s *snapshot.Snapshot) { s.Status = 1000 }),
-		"refreshed":         {Refreshed: now.Add(time.Hour)},
-		"superseded":        {Superseded: &snapshot.Superseded{Varied: now.Add(time.Hour)}},
-		"brought":           {Superseded: &snapshot.Superseded{Brought: map[string]time.Time{"a": now.Add(time.Hour)}}},
-		"an empty answer":   {Bound: map[string]*snapshot.Snapshot{"a": nil}},
-		"an empty own copy": {Copies: map[string]*snapshot.Snapshot{"a": nil}},
+		"future":         good(func(s *snapshot.Snapshot) { s.Fetched = now.Add(2 * time.Minute) }),
+		"future failure": good(func(s *snapshot.Snapshot) { s.Since = now.Add(2 * time.Minute) }),
+		"too old":        good(func(s *snapshot.Snapshot) { s.Fetched = now.Add(-2 * maxAge) }),
+		"failures":       good(func(s *snapshot.Snapshot) { s.Failures = -1 }),
+		"retry":          good(func(s *snapshot.Snapshot) { s.Retry = -1 }),
+		"status":         good(func(s *snapshot.Snapshot) { s.Status = 1000 }),
+		"refreshed":      {Refreshed: now.Add(time.Hour)},
 	} {
-		text := []byte(nil)
-		if strings.HasPrefix(name, "an empty") {
-			text = []byte(`{"bound":{"a":null}}`)
-		} else {
-			text = f.encode(set)
-		}
-		if got, err := f.decode(text); err == nil {
+		if got, err := f.decode(f.encode(set)); err == nil {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -546,32 +483,16 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// TestSize: what is stored for an origin beside the body is bounded, however many answers it has.
+// TestSize: what is stored for an origin beside the body is bounded.
 func TestSize(t *testing.T) {
 	f := &Fleet{gate: "0123456789abcdef0123456789abcdef", now: time.Now}
 	long := &snapshot.Snapshot{URL: "https://a.example/" + strings.Repeat("r", 200), Status: 503, Error: strings.Repeat("e", 5000), Fetched: time.Now(), Since: time.Now(), ETag: strings.Repeat("t", 60)}
-	set := snapshot.Set{Good: long, Last: new(*long), Bound: map[string]*snapshot.Snapshot{}, Copies: map[string]*snapshot.Snapshot{}}
-	for i := range 100 {
-		s := *long
-		s.Fetched = time.Now().Add(time.Duration(-i) * time.Second)
-		set.Bound[fmt.Sprint("bound", i)], set.Copies[fmt.Sprint("copy", i)] = &s, &s
-	}
-	text := f.encode(set)
+	text := f.encode(snapshot.Set{Good: long, Last: new(*long)})
 	if len(text) == 0 || len(text) > maxSet {
 		t.Fatalf("%d bytes", len(text))
 	}
-	got, err := f.decode(text)
-	if err != nil || got.Good == nil || got.Last == nil || got.Bound["bound0"] == nil && got.Copies["copy0"] == nil || got.Bound["bound99"] != nil {
+	if got, err := f.decode(text); err != nil || got.Good == nil || got.Last == nil {
 		t.Errorf("%+v, %v", got, err)
-	}
-	// A crowd of crawlers that have brought answers.
-	crowd := snapshot.Set{Good: long, Superseded: &snapshot.Superseded{Brought: map[string]time.Time{}, Failed: map[string]time.Time{}}}
-	for i := range 32 {
-		token := fmt.Sprintf("%032d", i)
-		crowd.Superseded.Brought[token], crowd.Superseded.Failed[token] = time.Now(), time.Now()
-	}
-	if text := f.encode(crowd); len(text) == 0 || len(text) > maxSet || len(crowd.Superseded.Brought) != 32 {
-		t.Errorf("%d bytes, %d crawlers", len(text), len(crowd.Superseded.Brought))
 	}
 	long.URL = strings.Repeat("r", maxSet)
 	if text := f.encode(snapshot.Set{Good: long}); text != nil {

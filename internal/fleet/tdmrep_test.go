@@ -98,9 +98,9 @@ const (
 // as evidence. A stale copy and an outage are shared as those of robots.txt are.
 func TestTDMRep(t *testing.T) {
 	inFleetWith(t, slow, 4, func(t *testing.T, _ *memoryServer, w *web, gates []*testGate) {
-		x := newTDMRepWeb(w, gates, "Vary\n"+reserved)
+		x := newTDMRepWeb(w, gates, reserved)
 		x.check(t, "at first", "fresh n", 1)
-		key := snapshot.Scope{Origin: "https://a.example", TDMRep: true, Slot: "/*"}.Key() // since it varies
+		key := snapshot.Scope{Origin: "https://a.example", TDMRep: true, Asker: "ConfiguredBot"}.Key()
 		for _, g := range gates {
 			if set, ok := g.own.Load(t.Context(), key); !ok || set.Good == nil || snapshot.Digest(string(set.Body)) != set.Good.SHA256 {
 				t.Errorf("%s has not kept it: %+v", g.gate, set)

@@ -24,7 +24,7 @@ func (g *Gate) sign(crawlers policy.Crawlers) {
 		if k.Sign.When == keyfile.SignAsked {
 			s.Asked = &g.asked
 		}
-		crawlers.Known[i].Wrap = s.Transport
+		crawlers.Known[i].Wrap, crawlers.Known[i].KeyID = s.Transport, key.ID()
 	}
 }
 

@@ -57,9 +57,8 @@ func (g *Gate) history(origin string) (all []admin.Past, err error) {
 	answers, err := g.disk.History(origin)
 	for _, a := range answers {
 		s := a.Snapshot
-		name, token, _ := snapshot.SplitSlot(a.Slot)
 		all = append(all, admin.Past{
-			From: a.From.UTC(), To: a.To.UTC(), Crawlers: a.Crawlers, Crawler: name, Token: token,
+			From: a.From.UTC(), To: a.To.UTC(), Asker: a.Asker,
 			Status: s.Status, SHA256: s.SHA256, Error: s.Error, Bytes: a.Bytes,
 		})
 	}

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"robotsgate/internal/audit"
@@ -18,7 +17,7 @@ func (p *Replayer) wasInForce(r *audit.Entry, c *policy.Config, past policy.Past
 		return Unreadable, err.Error()
 	}
 	for _, s := range []*snapshot.Snapshot{past.Answer, past.Good} {
-		if s == nil || s.Substitute() {
+		if s == nil || s.Substitute {
 			continue
 		}
 		found, until := p.answered(history, s, c, past)
@@ -60,15 +59,7 @@ func (p *Replayer) answered(history []snapshot.Answer, s *snapshot.Snapshot, c *
 	// A decision uses the latest answer that has been read. The next one is in force from the
 	// start of its fetch, and used after the end.
 	late := 2*c.Robots.Timeout + 5*time.Second
-	configured := slices.Contains(c.Crawlers.Known, past.Crawler)
 	for _, a := range history {
-		// Earlier versions decided for configured crawlers by the answers to other clients too.
-		if a.Crawlers && !configured {
-			continue
-		}
-		if !bound(a.Slot, past, configured) {
-			continue
-		}
 		if !p.matches(a.Snapshot, s, c.Robots.MaxBytes) || s.Fetched.Before(a.From) || s.Fetched.After(a.Snapshot.Fetched) {
 			continue
 		}
@@ -82,23 +73,10 @@ func (p *Replayer) answered(history []snapshot.Answer, s *snapshot.Snapshot, c *
 	return false, until
 }
 
-// bound reports whether an answer in this slot decided about a past request. Earlier versions had one slot
-// for all crawlers with a product token.
-func bound(slot string, past policy.PastRequest, configured bool) bool {
-	if slot == "" {
-		return true // for all
-	}
-	name, token, named := snapshot.SplitSlot(slot)
-	if named && (configured && name != past.Crawler.Name || !configured && name != "") {
-		return false
-	}
-	return token == snapshot.TokenKey(past.Tokens) || token == snapshot.NoSlot
-}
-
 // matches reports whether a kept answer is the one that an entry cites, whole or truncated by
 // the limit of that time.
 func (p *Replayer) matches(a, s *snapshot.Snapshot, maxBytes int) bool {
-	if a.Status != s.Status || a.Looped != s.Looped || a.NoSlot != s.NoSlot {
+	if a.Status != s.Status || a.Looped != s.Looped {
 		return false
 	}
 	return a.SHA256 == s.SHA256 || s.SHA256 != "" && p.truncatedTo(a.SHA256, maxBytes) == s.SHA256

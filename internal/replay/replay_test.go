@@ -182,18 +182,6 @@ func TestReplay(t *testing.T) {
 		}, Different, "now deny unreachable"},
 
 		{"no history", func(s *kept, _ *audit.Entry) { s.history = nil }, NotInForce, ""},
-		{"for another product token", func(s *kept, _ *audit.Entry) { s.history[0].Slot = snapshot.Slot("news", []string{"other"}) }, NotInForce, ""},
-		{"for another crawler", func(s *kept, _ *audit.Entry) { s.history[0].Slot = snapshot.Slot("other", []string{"NewsBot"}) }, NotInForce, ""},
-		{"for other clients", func(s *kept, _ *audit.Entry) { s.history[0].Slot = snapshot.Slot("", []string{"NewsBot"}) }, NotInForce, ""},
-		{"for this crawler", func(s *kept, _ *audit.Entry) { s.history[0].Slot = snapshot.Slot("news", []string{"NewsBot"}) }, Same, ""},
-		{"for clients of it without a slot", func(s *kept, _ *audit.Entry) { s.history[0].Slot = "news/" + snapshot.NoSlot }, Same, ""},
-		{"for this crawler, by an earlier version", func(s *kept, _ *audit.Entry) { s.history[0].Slot = "newsbot" }, Same, ""},
-		{"for configured crawlers", func(s *kept, _ *audit.Entry) { s.history[0].Crawlers = true }, Same, ""},
-		{"for configured crawlers, of another client", func(s *kept, r *audit.Entry) {
-			s.history[0].Crawlers = true
-			r.Crawler, r.Tokens = "default", []string{"NewsBot", "ExampleBot"}
-			s.config.Crawlers.Default.Mode = policy.Enforce
-		}, NotInForce, ""},
 		{"max_bytes was lowered", func(s *kept, _ *audit.Entry) {
 			long := text + "Disallow: /more\n"
 			clear(s.bodies)

@@ -98,10 +98,9 @@ func (p *Replayer) tdmrepWasInForce(r *audit.Entry, c *policy.Config, past polic
 	if err != nil {
 		return Unreadable, err.Error()
 	}
-	configured := slices.Contains(c.Crawlers.Known, past.Crawler)
 	late := 2*c.Robots.Timeout + 5*time.Second // see answered
 	if slices.ContainsFunc(history, func(a snapshot.Answer) bool {
-		return a.Snapshot.SHA256 == r.TDMRep && a.Crawlers == configured &&
+		return a.Snapshot.SHA256 == r.TDMRep &&
 			!a.From.After(past.Judged.Add(late)) && (a.To.IsZero() || !past.Judged.After(a.To.Add(late)))
 	}) {
 		return Same, ""

@@ -28,8 +28,8 @@ func stated(t *testing.T, path string) (*kept, *audit.Entry) {
 	news.Purposes = []usage.Purpose{usage.TrainAI}
 	s.bodies = map[string]string{snapshot.Digest(robotsUsage): robotsUsage, snapshot.Digest(tdmrep): tdmrep}
 	robots := good(robotsUsage, noon)
-	s.history = []snapshot.Answer{{Crawlers: true, From: noon, Snapshot: robots}}
-	s.tdmrep = []snapshot.Answer{{Crawlers: true, From: noon.Add(time.Minute), Snapshot: good(tdmrep, noon.Add(30*time.Minute))}}
+	s.history = []snapshot.Answer{{From: noon, Snapshot: robots}}
+	s.tdmrep = []snapshot.Answer{{From: noon.Add(time.Minute), Snapshot: good(tdmrep, noon.Add(30*time.Minute))}}
 	file, err := usage.ParseTDMRep([]byte(tdmrep))
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,6 @@ func TestReplayUsage(t *testing.T) {
 		{"a changed tdmrep.json", "/page", func(s *kept, _ *audit.Entry) { s.bodies[snapshot.Digest(tdmrep)] = "[]" }, BadSnapshot, ""},
 		{"of another origin", "/page", func(s *kept, _ *audit.Entry) { s.tdmrep = nil }, NotInForce, "no tdmrep.json"},
 		{"of an earlier time", "/page", func(s *kept, _ *audit.Entry) { s.tdmrep[0].From, s.tdmrep[0].To = noon.Add(-time.Hour), noon }, NotInForce, ""},
-		{"of other clients", "/page", func(s *kept, _ *audit.Entry) { s.tdmrep[0].Crawlers = false }, NotInForce, ""},
 
 		{"a response that states more", "/open/x", func(_ *kept, r *audit.Entry) {
 			r.Usage = append(r.Usage, usage.Detail{Use: "ai-input", Value: "n", Source: usage.ContentUsage, In: usage.InHeader})

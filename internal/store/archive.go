@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -54,46 +55,58 @@ func (x *Reader) TDMRepHistory(origin string) ([]snapshot.Answer, error) {
 func (x *Reader) history(file snapshot.Scope) (all []snapshot.Answer, err error) {
 	x.mu.RLock() // throughout, or else an answer that is superseded meanwhile would be missing
 	defer x.mu.RUnlock()
-	for _, file.Crawlers = range []bool{false, true} {
-		key := idOf(file.Key())
-		for _, s := range slices.Concat(x.answers[key], x.answers[^key]) {
-			r, ok := x.records[s.key]
-			if !ok || s.at <= x.expired() {
-				continue
-			}
-			var a answerLine
-			a.Bytes, r.body = int64(r.body), 0 // of which many are not read for this
-			if _, err := x.read(r, &a); err != nil {
-				return nil, err
-			}
-			if scope := snapshot.ParseKey(a.Key); scope.Origin == file.Origin {
-				all = append(all, a.Within(scope))
-			}
+	key := idOf(file.Key())
+	for _, s := range slices.Concat(x.answers[key], x.answers[^key]) {
+		r, ok := x.records[s.key]
+		if !ok || s.at <= x.expired() {
+			continue
 		}
-		scopes := []snapshot.Scope{file} // the copies that it names follow
-		for i := 0; i < len(scopes); i++ {
-			key := scopes[i].Key()
-			set, err := x.load(idOf(key))
-			if err != nil {
-				return nil, err
-			}
-			if set.Key != key {
-				continue
-			}
-			for _, a := range set.InForce() {
-				all = append(all, a.Within(scopes[i]))
-			}
-			if i == 0 {
-				for slot := range set.Copies {
-					own := file
-					own.Slot = slot
-					scopes = append(scopes, own)
-				}
-			}
+		var a answerLine
+		a.Bytes, r.body = int64(r.body), 0 // of which many are not read for this
+		if _, err := x.read(r, &a); err != nil {
+			return nil, err
+		}
+		if scope := snapshot.ParseKey(a.Key); scope.Origin == file.Origin {
+			a.Asker = scope.Asker
+			all = append(all, a.Answer)
+		}
+	}
+	sets, err := x.setsOf(key)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range sets {
+		set, err := x.load(key)
+		if err != nil {
+			return nil, err
+		}
+		scope := snapshot.ParseKey(set.Key)
+		if scope.Origin != file.Origin || scope.TDMRep != file.TDMRep {
+			continue
+		}
+		for _, a := range set.InForce() {
+			a.Asker = scope.Asker
+			all = append(all, a)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b snapshot.Answer) int { return a.From.Compare(b.From) })
 	return all, nil
+}
+
+// setsOf returns the keys of the sets of a file, one for each asker. The caller holds mu.
+func (x *Reader) setsOf(file id) (keys []id, err error) {
+	if x.sets != nil {
+		return x.sets[file], nil
+	}
+	for _, s := range x.segments {
+		err = errors.Join(err, s.scan(func(it item) bool {
+			if it.file == file && it.kind != answer && x.records[it.key].place == it.place {
+				keys = append(keys, it.key)
+			}
+			return true
+		}))
+	}
+	return keys, err
 }
 
 // HostOrigins returns the origins of a host, on all ports, of which there are answers. They are sorted.

@@ -175,7 +175,7 @@ func (d *Disk) saveSet(b *batch, key string, set snapshot.Set) error {
 		}
 		past, body := itemOf(old.Key), []byte(nil)
 		past.kind, past.at = answer, a.To.UnixNano()
-		past.key = idOf(fmt.Sprint(old.Key, a.Slot, a.From, a.Snapshot.Status, a.Snapshot.SHA256))
+		past.key = idOf(fmt.Sprint(old.Key, a.From, a.Snapshot.Status, a.Snapshot.SHA256))
 		if old.Good != nil && a.Snapshot.SHA256 == old.Good.SHA256 {
 			past.text, body = bodyID(a.Snapshot.SHA256), old.Body
 		}
@@ -200,10 +200,10 @@ func itemOf(key string) item {
 	_, authority, _ := strings.Cut(scope.Origin, "://")
 	host, _ := canonical.SplitPort(authority)
 	it := item{key: idOf(key), host: idOf(host)}
-	if it.kind = otherSet; scope.Slot == "" && !scope.TDMRep {
+	if it.kind = otherSet; !scope.TDMRep {
 		it.kind = originSet
 	}
-	scope.Slot = ""
+	scope.Asker = ""
 	it.file = idOf(scope.Key())
 	return it
 }

@@ -191,7 +191,6 @@ func TestRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "there", "yet")
 	failed := down(snapshot.Set{}, 503)
 	both := down(answered("# old"), 0)
-	both.Bound = map[string]*snapshot.Snapshot{"/bot": failed.Last}
 	both.Refreshed = time.Now().UTC()
 	sets := map[string]snapshot.Set{
 		"https://a.example":      answered("User-agent: *\nDisallow: /\n"),
@@ -349,7 +348,7 @@ func TestUsage(t *testing.T) {
 	for n := range 3 {
 		sets := map[string]snapshot.Set{}
 		for _, scope := range []snapshot.Scope{
-			{Origin: "https://a.example"}, {Origin: origin(n), Crawlers: true}, {Origin: origin(n), Slot: "/bot"}, {Origin: origin(n), TDMRep: true},
+			{Origin: "https://a.example"}, {Origin: origin(n), Asker: "Bot"}, {Origin: origin(n), TDMRep: true},
 		} {
 			sets[scope.Key()] = answered(robots(n, 900))
 		}

@@ -34,8 +34,9 @@ type Reader struct {
 	segments []*segment          // the oldest first
 	records  map[id]record       // the last one of each key
 	answers  map[id][]superseded // by the file that they were, the oldest first; those without a body by its complement
-	origins  int64               // with a robots.txt; for configured crawlers and for other clients they count as two
+	origins  int64               // with a robots.txt, each for every asker
 	named    map[id][]id         // keys by the bodies that their records have; nil: they have to be looked for
+	sets     map[id][]id         // keys of sets by the file that they are of; nil: they have to be looked for
 	lost     []string            // data files without an index file
 }
 
@@ -73,9 +74,21 @@ func Read(dataDir string, keep time.Duration) (x *Reader, err error) {
 		return nil, err
 	}
 	x.named = make(map[id][]id, len(x.records))
+	sets := make(map[id][]id, len(x.records))
 	for key, r := range x.records {
 		x.named[r.text] = append(x.named[r.text], key)
 	}
+	for _, s := range x.segments {
+		if err := s.scan(func(it item) bool {
+			if it.kind != answer && x.records[it.key].place == it.place {
+				sets[it.file] = append(sets[it.file], it.key)
+			}
+			return true
+		}); err != nil {
+			return nil, err
+		}
+	}
+	x.sets = sets
 	return x, nil
 }
 

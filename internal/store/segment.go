@@ -123,7 +123,7 @@ func (s *segment) scan(f func(item) bool) error {
 type kind byte
 
 const (
-	originSet kind = iota + 1 // of a robots.txt, for all of its clients
+	originSet kind = iota + 1 // of a robots.txt
 	otherSet
 	answer // superseded
 	forget // no record: the key has no set any more
@@ -148,7 +148,7 @@ func (r *record) bytes() int64 { return int64(r.line) + int64(r.body) }
 type item struct {
 	record
 	key  id    // of the line
-	file id    // that the line is about; the key of its set for all crawlers
+	file id    // that the line is about, for whichever asker
 	host id    // of the file, without a port
 	at   int64 // when an answer was superseded, in Unix nanoseconds
 }

@@ -24,24 +24,14 @@ type Archive interface {
 }
 
 // An Answer is an origin's answer over some time: one snapshot, confirmed again and
-// again. Of two at one time that bind a crawler, the one with the later From is in force.
+// again. Of two at one time for an asker, the one with the later From is in force.
 // A robots.txt may be obeyed as stale during failures.
 type Answer struct {
-	Crawlers bool      `json:"-"`               // it decided for the configured crawlers; else for other clients
-	Slot     string    `json:"token,omitempty"` // it bound only the crawler with this [Slot]; empty: all
+	Asker    string    `json:"-"` // which it bound, see [Scope]
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to,omitzero"` // when another took its place; zero: none has
 	Snapshot *Snapshot `json:"snapshot"`    // of the last fetch
 	Bytes    int64     `json:"-"`           // of its file, as it is kept
-}
-
-// Within returns the answer with the scope of the set that has it.
-func (a Answer) Within(s Scope) Answer {
-	a.Crawlers = s.Crawlers
-	if s.Slot != "" {
-		a.Slot = s.Slot
-	}
-	return a
 }
 
 // A DatedSet is a set with the times at which its answers began, where that was before the last fetch.
@@ -55,21 +45,18 @@ type DatedSet struct {
 // with the same name.
 func (r *DatedSet) InForce() map[string]Answer {
 	all := map[string]Answer{}
-	add := func(name, slot string, s *Snapshot, bytes int) {
+	add := func(name string, s *Snapshot, bytes int) {
 		from, ok := r.From[name]
 		if !ok {
 			from = s.Fetched
 		}
-		all[name] = Answer{Slot: slot, From: from, Snapshot: s, Bytes: int64(bytes)}
+		all[name] = Answer{From: from, Snapshot: s, Bytes: int64(bytes)}
 	}
 	if r.Good != nil {
-		add("good", "", r.Good, len(r.Body))
+		add("good", r.Good, len(r.Body))
 	}
 	if r.Last != nil && r.Last != r.Good {
-		add("last", "", r.Last, 0)
-	}
-	for slot, s := range r.Bound {
-		add("bound "+slot, slot, s, 0)
+		add("last", r.Last, 0)
 	}
 	return all
 }
@@ -81,7 +68,10 @@ func (r *DatedSet) Follow(old *DatedSet) (superseded []Answer) {
 	for name, was := range old.InForce() {
 		is, still := now[name]
 		if still && sameAnswer(is.Snapshot, was.Snapshot) {
-			r.From = with(r.From, name, was.From)
+			if r.From == nil {
+				r.From = map[string]time.Time{}
+			}
+			r.From[name] = was.From
 			continue
 		}
 		if was.To = r.newestFetch(); still {
@@ -100,15 +90,13 @@ func (r *DatedSet) Follow(old *DatedSet) (superseded []Answer) {
 // sameAnswer reports whether two answers have the same meaning. The texts of errors are
 // not compared: they may differ each time.
 func sameAnswer(a, b *Snapshot) bool {
-	return a.Status == b.Status && a.SHA256 == b.SHA256 && a.Cut == b.Cut && a.Looped == b.Looped && a.NoSlot == b.NoSlot
+	return a.Status == b.Status && a.SHA256 == b.SHA256 && a.Cut == b.Cut && a.Looped == b.Looped
 }
 
-// newestFetch is the time of the last fetch, also of copies that have sets of their own.
+// newestFetch is the time of the last fetch.
 func (r *Set) newestFetch() (t time.Time) {
-	for s := range r.Answers() {
-		if s.Fetched.After(t) {
-			t = s.Fetched
-		}
+	if last := r.last(); last != nil {
+		t = last.Fetched
 	}
 	return t
 }

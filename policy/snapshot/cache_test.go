@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,7 +110,7 @@ func TestStoreFails(t *testing.T) {
 		s.err = nil
 		s.mu.Unlock()
 		time.Sleep(6 * time.Second) // fake clock
-		if _, ok := s.Load(t.Context(), "https://example.com"); !ok {
+		if _, ok := s.Load(t.Context(), "https://example.com robotsgate/0"); !ok {
 			t.Error("it is not saved although it can be")
 		}
 	})
@@ -140,16 +138,12 @@ func TestCost(t *testing.T) {
 			return fetched(200, b.String())
 		},
 		"refusals": func(i int) Set {
-			var set Set
-			for token := range maxBound {
-				set = set.add(fmt.Sprintf("bot-%d", token), &Snapshot{
-					URL: fmt.Sprintf("https://%d.example/robots.txt", i), Status: 503, Error: fmt.Sprintf("the origin answered %d", 500+i%2),
-				})
-			}
-			return set
+			return Set{}.add(&Snapshot{
+				URL: fmt.Sprintf("https://%d.example/robots.txt", i), Status: 503, Error: fmt.Sprintf("the origin answered %d", 500+i%2),
+			})
 		},
 		"nothing": func(i int) Set {
-			return Set{}.add("", &Snapshot{URL: fmt.Sprintf("https://%d.example/robots.txt", i), Status: 404})
+			return Set{}.add(&Snapshot{URL: fmt.Sprintf("https://%d.example/robots.txt", i), Status: 404})
 		},
 	} {
 		n := gatetest.Rounds(2000)
@@ -168,33 +162,5 @@ func TestCost(t *testing.T) {
 		}
 		t.Logf("%s: %.2f of the cost", name, float64(used)/float64(cost))
 		runtime.KeepAlive(entries)
-	}
-}
-
-// TestSetAdd: answers that bind one crawler are added and removed with those of that crawler, and
-// the set before does not change.
-func TestSetAdd(t *testing.T) {
-	good, denied := &Snapshot{Status: 200}, &Snapshot{Status: 403}
-	bound := Set{}.add("abot", denied)
-	several := bound.add("bbot", denied).add("/"+NoSlot, denied)
-	for _, step := range []struct {
-		name  string
-		got   Set
-		last  *Snapshot
-		slots []string
-	}{
-		{"first", bound, nil, []string{"abot"}},
-		{"several", several, nil, []string{"abot", "bbot", "/" + NoSlot}},
-		{"one of several is answered", several.add("abot", good), good, []string{"bbot"}},
-		{"all are answered", bound.add("abot", good), good, nil},
-		{"and one is not again", bound.add("abot", good).add("bbot", denied), good, []string{"bbot"}},
-		{"never one", Set{}.add("abot", good), good, nil},
-	} {
-		if got := slices.Sorted(maps.Keys(step.got.Bound)); !slices.Equal(got, slices.Sorted(slices.Values(step.slots))) || step.got.Last != step.last {
-			t.Errorf("%s: got %q and %+v, want %q and %+v", step.name, got, step.got.Last, step.slots, step.last)
-		}
-	}
-	if len(bound.Bound) != 1 || len(several.Bound) != 3 {
-		t.Errorf("a record was changed: %v, %v", bound.Bound, several.Bound)
 	}
 }

@@ -32,10 +32,10 @@ func TestClose(t *testing.T) {
 		synctest.Wait()
 		e.Close()
 		wg.Wait()
-		if _, ok := s.Load(t.Context(), "https://example.com"); ok {
+		if _, ok := s.Load(t.Context(), "https://example.com robotsgate/0"); ok {
 			t.Error("a fetch that was cut short is kept")
 		}
-		if _, ok := s.Load(t.Context(), "https://b.example"); !ok {
+		if _, ok := s.Load(t.Context(), "https://b.example robotsgate/0"); !ok {
 			t.Error("what was fetched before is not saved")
 		}
 		// Late requests get an error and do no harm.
@@ -44,7 +44,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("got %v, want canceled", err)
 		}
 		e.Refresh(t.Context(), asks(t, "https://b.example/", "Bot/1.0"))
-		e.Known(t.Context(), Scope{Origin: "https://b.example"})
+		e.Known(t.Context(), Query{Scope: Scope{Origin: "https://b.example"}, UserAgent: "robotsgate/0"})
 		if n := len(web.Fetched()); n != 2 {
 			t.Errorf("%d fetches, want 2", n)
 		}

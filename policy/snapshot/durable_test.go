@@ -60,7 +60,7 @@ func (d *durable) Save(_ context.Context, sets map[string]Set) error {
 func fetched(status int, body string) Set {
 	now := time.Now()
 	s := &Snapshot{URL: example, Status: status, Fetched: now, Since: now}
-	set := Set{}.add("", s)
+	set := Set{}.add(s)
 	if s.good() {
 		s.SHA256, set.Body = Digest(body), []byte(body)
 	}

@@ -52,7 +52,7 @@ func TestExhausted(t *testing.T) {
 				}
 				refused("first")
 				time.Sleep(time.Minute) // fake clock
-				if set, known := e.Known(t.Context(), Scope{Origin: "https://example.com"}); known {
+				if set, known := e.Known(t.Context(), Query{Scope: Scope{Origin: "https://example.com"}, UserAgent: "robotsgate/0"}); known {
 					t.Errorf("it is known that %+v", set.Last)
 				}
 				if _, stored := disk.Load(t.Context(), "https://example.com"); stored {
@@ -64,7 +64,7 @@ func TestExhausted(t *testing.T) {
 				time.Sleep(25 * time.Hour) // fake clock: what is known has to be fetched anew
 				serve(web, short)
 				refused("later")
-				if set, _ := e.Known(t.Context(), Scope{Origin: "https://example.com"}); set.Last == nil || !set.Last.good() {
+				if set, _ := e.Known(t.Context(), Query{Scope: Scope{Origin: "https://example.com"}, UserAgent: "robotsgate/0"}); set.Last == nil || !set.Last.good() {
 					t.Errorf("the last answer is %+v", set.Last)
 				}
 				serve(web, rules("User-agent: *\nAllow: /\n"))

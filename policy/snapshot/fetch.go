@@ -64,9 +64,8 @@ func (c *Settings) Fetch(ctx context.Context, transport http.RoundTripper, url, 
 }
 
 // fetch requests the file of a scope at a URL (RFC 9309, 2.3), follows redirects, and returns the
-// answer, with the file if it has one. Of the asking client only the User-Agent is sent. The origin may
-// confirm the good copy in prior, if there is one, instead of sending it again. The answer
-// varies if any response on the way to it does.
+// answer, with the file if it has one. It carries nothing of a client. The origin may
+// confirm the good copy in prior, if there is one, instead of sending it again.
 //
 // The only errors are ErrBusy, ErrExhausted and ErrUnsigned, and, if they concern the first URL and not a
 // redirect, ErrProhibited and ErrNoHost. Every other failure is an answer.
@@ -74,26 +73,21 @@ func (f *fetcher) fetch(ctx context.Context, of Scope, start, userAgent string, 
 	ctx, cancel := context.WithTimeout(ctx, f.settings.Timeout)
 	defer cancel()
 	userAgent = sendable(userAgent)
-	at, varied := start, false
+	at := start
 	for hop := 0; ; hop++ {
 		asked := prior.Good.validators(at)
-		s := &Snapshot{URL: at, Varies: varied}
+		s := &Snapshot{URL: at}
 		file, next, err := f.get(ctx, of, s, userAgent, asked)
-		varied, s.URL = s.Varies, f.shown(at, start)
+		s.URL = f.shown(at, start)
 		switch {
 		case errors.Is(err, ErrBusy), errors.Is(err, ErrExhausted), errors.Is(err, ErrUnsigned), hop == 0 && errors.Is(err, ErrProhibited):
 			return nil, nil, err
 		case err != nil && hop == 0 && unresolved(err):
 			return nil, nil, fmt.Errorf("%w: %w", ErrNoHost, err)
 		case err != nil:
-			return &Snapshot{URL: s.URL, Varies: varied, Error: shortened(f.reason(ctx, err)), Fetched: time.Now()}, nil, nil
+			return &Snapshot{URL: s.URL, Error: shortened(f.reason(ctx, err)), Fetched: time.Now()}, nil, nil
 		case s.Status == http.StatusNotModified && len(asked) > 0:
-			if !varied || prior.Good.Varies {
-				return confirmed(prior.Good, s), prior.file, nil
-			}
-			// The copy was for all: another crawler may have brought it. Its confirmation is
-			// not this crawler's answer, so ask again, for all of it.
-			prior, next, hop = &entry{}, start, -1
+			return confirmed(prior.Good, s), prior.file, nil
 		case next == "":
 			return s, file, nil
 		case hop == f.settings.MaxRedirects:
@@ -136,7 +130,6 @@ func (f *fetcher) get(ctx context.Context, of Scope, s *Snapshot, userAgent stri
 
 	s.Status, s.Fetched = resp.StatusCode, time.Now()
 	s.Lifetime, s.Retry = lifetime.Of(resp.Header, s.Fetched), lifetime.RetryAfter(resp.Header, s.Fetched)
-	s.Varies = s.Varies || varies(resp.Header)
 	confirms := s.Status == http.StatusNotModified && len(asked) > 0
 	if s.good() || confirms {
 		s.ETag, s.Modified = validator(resp.Header, "ETag"), validator(resp.Header, "Last-Modified")
@@ -205,8 +198,7 @@ func (s *Snapshot) validators(at string) http.Header {
 	return h
 }
 
-// confirmed is the prior copy after a 304, with the fields of that (RFC 9111, 4.3.4). A copy
-// that varies still does, even if the 304 lacks the Vary.
+// confirmed is the prior copy after a 304, with the fields of that (RFC 9111, 4.3.4).
 func confirmed(prior, answer *Snapshot) *Snapshot {
 	s := *prior
 	s.Fetched, s.Failures, s.Since = answer.Fetched, 0, time.Time{}
@@ -270,19 +262,6 @@ func location(resp *http.Response) (string, error) {
 		return "", fmt.Errorf("the origin redirects to a URL that can't be used: %w", err)
 	}
 	return target.String(), nil
-}
-
-// varies reports whether a response depends on the crawler that asked, RFC 9110, 12.5.5: on its User-Agent, or
-// on its signature (RFC 9421). "*" stands for any part of the request. With Settings.UserAgent all fetches send
-// the same User-Agent. The answer binds one product token all the same, since the setting may change.
-func varies(h http.Header) bool {
-	for name := range strings.SplitSeq(strings.Join(h["Vary"], ","), ",") {
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "*", "user-agent", "signature", "signature-input", "signature-agent":
-			return true
-		}
-	}
-	return false
 }
 
 // shortened returns a text that is kept, within maxError.

@@ -24,7 +24,7 @@ func (c *Settings) Classify(s *Snapshot) State {
 	switch {
 	case s.good():
 		return Fresh
-	case s.NoSlot, c.forbids(s), s.Status == http.StatusTooManyRequests && c.TooManyRequests != "allow":
+	case s.Substitute, c.forbids(s), s.Status == http.StatusTooManyRequests && c.TooManyRequests != "allow":
 		return Unreachable
 	case s.Looped, s.Status >= 400 && s.Status <= 499: // RFC 9309, 2.3.1.2 and 2.3.1.3
 		return Unavailable
@@ -51,33 +51,15 @@ func (c *Settings) until(s *Snapshot) time.Time {
 	return s.Fetched.Add(min(max(life, c.MinAge), c.MaxAge))
 }
 
-// current returns the answer that is valid for a crawler now, nil if it has to be fetched. The
-// first choice is the answer that binds this crawler only, the second the answer for all crawlers,
-// and the third, for a crawler without a slot, the answer that such clients of its entry share.
-func (c *Settings) current(set *Set, slot string, now, asked time.Time) *Snapshot {
-	if s := c.valid(set, set.Bound[slot], set.Copies[slot], now, asked); s != nil {
-		return s
-	}
-	if c.forbids(set.Bound[slot]) {
-		return nil // the crawler has to ask again: what another was answered lifts nothing
-	}
-	if s := c.valid(set, set.Last, set.Good, now, asked); s != nil {
-		return s
-	}
-	if s := set.Bound[noSlot(slot)]; c.isValid(s, now, asked) && !c.hasSlot(set, nil, slot, now) {
-		return s
-	}
-	return nil
-}
-
-// valid returns which of the last answer and the last good copy is valid, nil if none is.
-func (c *Settings) valid(set *Set, last, good *Snapshot, now, asked time.Time) *Snapshot {
+// current returns the answer that is valid now, nil if it has to be fetched.
+func (c *Settings) current(set *Set, now, asked time.Time) *Snapshot {
+	last, good := set.Last, set.Good
 	if c.isValid(last, now, asked) && !set.outdated(last) {
 		return last
 	}
 	// After a failure the good copy may still be valid. After a 404 it is not: the
-	// origin has removed the file.
-	if good != last && (last == nil || c.Classify(last) == Unreachable) && c.isValid(good, now, asked) && !set.outdated(good) {
+	// origin has removed the file. Nor is it after an answer that forbids everything.
+	if good != last && (last == nil || c.Classify(last) == Unreachable && !c.forbids(last)) && c.isValid(good, now, asked) && !set.outdated(good) {
 		return good
 	}
 	return nil
@@ -95,10 +77,8 @@ func (c *Settings) isValid(s *Snapshot, now, asked time.Time) bool {
 }
 
 // due reports whether a valid copy should be renewed in the background, so that no request
-// to a busy origin waits for it: in the last tenth of its lifetime. Crawlers without a slot
-// don't renew while the answer that they share is valid: each of them would try again.
-func (c *Settings) due(set *Set, slot string, s *Snapshot, now time.Time) bool {
+// to a busy origin waits for it: in the last tenth of its lifetime.
+func (c *Settings) due(s *Snapshot, now time.Time) bool {
 	until := c.until(s)
-	return s.good() && now.Before(until) && now.After(until.Add(-until.Sub(s.Fetched)/10)) &&
-		(!c.isValid(set.Bound[noSlot(slot)], now, now.Add(1)) || c.hasSlot(set, nil, slot, now))
+	return s.good() && now.Before(until) && now.After(until.Add(-until.Sub(s.Fetched)/10))
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -31,10 +30,11 @@ func defaults() Settings {
 	return c
 }
 
-// A crawler sends requests. It is a configured one if it is one of its engine's.
+// A crawler sends requests.
 type crawler struct {
 	Name   string
 	Tokens []string // empty: the first product of its User-Agent
+	KeyID  string
 	Wrap   func(http.RoundTripper) http.RoundTripper
 }
 
@@ -45,7 +45,7 @@ type request struct {
 	UserAgent string
 }
 
-// asks returns a request of a crawler that is not configured.
+// asks returns a request of a crawler that has no product token of its own.
 func asks(t testing.TB, url, userAgent string) request {
 	t.Helper()
 	target, err := canonical.ParseURL(url)
@@ -67,10 +67,7 @@ func (r request) tokens() []string {
 }
 
 // An engine decides requests by what the answers of origins mean, as package policy does.
-type engine struct {
-	*Resolver
-	known []*crawler
-}
+type engine struct{ *Resolver }
 
 // engineFor returns an engine, which is closed at the end of the test or its bubble.
 func engineFor(t testing.TB, settings Settings, web http.RoundTripper, s Store, log io.Writer) *engine {
@@ -78,36 +75,21 @@ func engineFor(t testing.TB, settings Settings, web http.RoundTripper, s Store, 
 	return engineWith(t, Config{Settings: settings, Transport: web, Store: s, Log: slog.New(slog.NewTextHandler(log, nil))})
 }
 
-func engineWith(t testing.TB, c Config, known ...*crawler) *engine {
+func engineWith(t testing.TB, c Config) *engine {
 	t.Helper()
-	c.Slots = slotsOf(known)
 	r, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close) // twice does no harm
-	return &engine{r, known}
+	return &engine{r}
 }
 
-// reconfigured returns an engine with these crawlers that shares all sets with e.
-func (e *engine) reconfigured(c Config, known ...*crawler) *engine {
-	c.Slots = slotsOf(known)
-	return &engine{e.Reconfigured(c), known}
-}
-
-func slotsOf(known []*crawler) []string {
-	slots := []string{Slot("", nil)}
-	for _, k := range known {
-		slots = append(slots, Slot(k.Name, k.Tokens), Slot(k.Name, nil))
-	}
-	return slots
-}
+// reconfigured returns an engine that shares all sets with e.
+func (e *engine) reconfigured(c Config) *engine { return &engine{e.Reconfigured(c)} }
 
 func (e *engine) query(r request) Query {
-	q := Query{Scope: Scope{Origin: r.target.Origin()}, Slot: Slot("", r.tokens()), UserAgent: "robotsgate/0"}
-	if slices.Contains(e.known, r.Crawler) {
-		q.Scope.Crawlers, q.Slot = true, Slot(r.Crawler.Name, r.tokens())
-	}
+	q := Query{Scope: Scope{Origin: r.target.Origin()}, UserAgent: "robotsgate/0", KeyID: r.Crawler.KeyID}
 	if len(r.Crawler.Tokens) > 0 {
 		q.UserAgent = r.Crawler.Tokens[0]
 	}

@@ -75,7 +75,7 @@ func TestCacheHolds(t *testing.T) {
 		fill(t, e, n)
 		taken, held := gatetest.Heap()-before, 0
 		for i := range n {
-			if e.cache.get(fmt.Sprintf("https://www.site-%d.example", i)) != nil {
+			if e.cache.get(fmt.Sprintf("https://www.site-%d.example robotsgate/0", i)) != nil {
 				held++
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"robotsgate/internal/memcache"
 )
 
-// said words an outage: the tokens that it binds, what is obeyed meanwhile, why, and when
+// said words an outage: its asker, what is obeyed meanwhile, why, and when
 // there will be another try.
 func (o Outage) said() string {
 	meanwhile := string(o.State)
@@ -21,7 +21,7 @@ func (o Outage) said() string {
 		meanwhile = "allow all"
 	}
 	now := time.Now()
-	return fmt.Sprintf("%s %v %s: %d %q, %d in %v, next in %v", strings.TrimPrefix(o.Origin, "http://"), o.Tokens, meanwhile,
+	return fmt.Sprintf("%s [%s] %s: %d %q, %d in %v, next in %v", strings.TrimPrefix(o.Origin, "http://"), o.Asker, meanwhile,
 		o.Status, o.Error, o.Failures, now.Sub(o.Since), o.Next.Sub(now))
 }
 
@@ -66,30 +66,34 @@ func TestOutages(t *testing.T) {
 		ask("down busy blocks", "Bot/1.0")
 		ask("blocks", "Other/1.0")
 		ask("blocks", "Good/1.0")
-		check("first", `blocks.example [bot other] fresh: 429 "the origin answered 429", 1 in 0s, next in 1m0s`,
-			`busy.example [bot] unreachable: 503 "the origin answered 503", 1 in 0s, next in 5s`,
-			`down.example [] unreachable: 0 "connection refused", 1 in 0s, next in 5s`)
+		check("first", `blocks.example [Other] unreachable: 429 "the origin answered 429", 1 in 0s, next in 1m0s`,
+			`blocks.example [Bot] unreachable: 503 "the origin answered 503", 1 in 0s, next in 5s`,
+			`busy.example [Bot] unreachable: 503 "the origin answered 503", 1 in 0s, next in 5s`,
+			`down.example [Bot] unreachable: 0 "connection refused", 1 in 0s, next in 5s`)
 		time.Sleep(10 * time.Second) // fake clock
 		ask("down", "Bot/1.0")
-		check("again", `down.example [] unreachable: 0 "connection refused", 2 in 10s, next in 10s`,
-			`blocks.example [other] fresh: 429 "the origin answered 429", 1 in 10s, next in 50s`,
-			`busy.example [bot] unreachable: 503 "the origin answered 503", 1 in 10s, next in -5s`)
+		check("again", `down.example [Bot] unreachable: 0 "connection refused", 2 in 10s, next in 10s`,
+			`blocks.example [Other] unreachable: 429 "the origin answered 429", 1 in 10s, next in 50s`,
+			`blocks.example [Bot] unreachable: 503 "the origin answered 503", 1 in 10s, next in -5s`,
+			`busy.example [Bot] unreachable: 503 "the origin answered 503", 1 in 10s, next in -5s`)
 
 		web.Serve("http://was-up.example/robots.txt", refuses)
 		web.Serve("http://down.example/robots.txt", rules(""))
 		web.Serve("http://busy.example/robots.txt", rules(""))
 		time.Sleep(26 * time.Hour) // fake clock
 		ask("was-up down busy", "Bot/1.0")
-		check("the other way round", `was-up.example [] stale: 0 "connection refused", 1 in 0s, next in 5s`)
+		check("the other way round", `was-up.example [Bot] stale: 0 "connection refused", 1 in 0s, next in 5s`,
+			`blocks.example [Other] unreachable: 429 "the origin answered 429", 1 in 26h0m10s, next in -25h59m10s`,
+			`blocks.example [Bot] unreachable: 503 "the origin answered 503", 1 in 26h0m10s, next in -26h0m5s`)
 
 		// After a restart the list is empty, until the origin is requested.
 		e.Close()
 		e = engineFor(t, robots, web, disk, io.Discard)
 		check("restarted")
 		ask("was-up", "Bot/1.0")
-		check("and asked", `was-up.example [] stale: 0 "connection refused", 1 in 0s, next in 5s`)
+		check("and asked", `was-up.example [Bot] stale: 0 "connection refused", 1 in 0s, next in 5s`)
 		time.Sleep(30 * 24 * time.Hour) // fake clock
-		check("too old", `was-up.example [] allow all: 0 "connection refused", 1 in 720h0m0s, next in -719h59m55s`)
+		check("too old", `was-up.example [Bot] allow all: 0 "connection refused", 1 in 720h0m0s, next in -719h59m55s`)
 	})
 }
 
@@ -98,7 +102,7 @@ func TestOutagesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := engineFor(t, defaults(), newOrigins(), newDurable(), io.Discard)
 		for i := range 3 * maxOutages {
-			set := Set{}.add("", &Snapshot{Fetched: time.Now(), Since: time.Now(), Failures: 1, Error: "x"})
+			set := Set{}.add(&Snapshot{Fetched: time.Now(), Since: time.Now(), Failures: 1, Error: "x"})
 			e.cache.put(fmt.Sprintf("http://%d.example", i), &entry{Set: set}, nil)
 		}
 		all := e.Outages()

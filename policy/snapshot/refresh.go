@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// Refresh fetches the file now, whatever is known of it. The other crawlers fetch anew
-// at their next request, and with tdmrep they do so for the origin's tdmrep.json, too.
-func (r *Resolver) Refresh(ctx context.Context, q Query, tdmrep bool) (Resolution, error) {
-	asked := time.Now()
-	res, err := r.wait(ctx, r.question(q), asked)
+// Refresh fetches the file now, whatever is known of it. With tdmrep, crawlers with the same asker fetch the origin's
+// tdmrep.json anew at their next request. Other askers have answers of their own.
+func (r *Resolver) Refresh(ctx context.Context, query Query, tdmrep bool) (Resolution, error) {
+	asked, q := time.Now(), r.question(query)
+	res, err := r.wait(ctx, q, asked)
 	if err != nil {
 		return res, err
 	}
-	for _, crawlers := range []bool{false, true} {
-		r.outdate(Scope{Origin: q.Scope.Origin, Crawlers: crawlers}.Key(), asked)
-		if tdmrep {
-			r.outdate(Scope{Origin: q.Scope.Origin, TDMRep: true, Crawlers: crawlers}.Key(), asked)
-		}
+	r.outdate(q.key, asked)
+	if tdmrep {
+		q.Scope.TDMRep = true
+		r.outdate(q.Scope.Key(), asked)
 	}
 	return res, nil
 }
@@ -74,7 +73,6 @@ func (r *Resolver) learn(sf *scopeFetches) {
 	if !learned {
 		return
 	}
-	r.settingsFor(sf.scope).vacate(&set, sf.jobs, time.Now())
 	next := &entry{Set: set}
 	switch set.Good {
 	case nil:

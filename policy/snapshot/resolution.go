@@ -45,7 +45,7 @@ const (
 	Fetched  Layer = "fetch" // the request waited for a fetch, its own or another request's
 )
 
-// ResolveAt returns what an answer means at a time, beside the last good copy for the same crawler, nil
+// ResolveAt returns what an answer means at a time, beside the last good copy for the same asker, nil
 // if there is none. The result has no File.
 func (c *Settings) ResolveAt(answer, good *Snapshot, now time.Time) Resolution {
 	if !good.good() {
@@ -72,7 +72,7 @@ func (c *Settings) ResolveAt(answer, good *Snapshot, now time.Time) Resolution {
 			// even if no stale one may be.
 			obeyCopy = now.Before(c.until(good)) || now.Before(since.Add(c.StaleFor)) || c.AfterStale == "keep"
 		}
-		res.Allow = c.AfterStale == "allow" && !now.Before(since.Add(c.StaleFor)) && !answer.NoSlot
+		res.Allow = c.AfterStale == "allow" && !now.Before(since.Add(c.StaleFor)) && !answer.Substitute
 	}
 	if obeyCopy {
 		res.State, res.Snapshot, res.Allow, res.Retry = Stale, good, false, 0

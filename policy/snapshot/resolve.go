@@ -15,13 +15,14 @@ type question struct {
 
 func (r *Resolver) question(q Query) question {
 	q.UserAgent = cmp.Or(r.settings.UserAgent, q.UserAgent)
+	q.Scope.Asker = askerOf(q.UserAgent, q.KeyID)
 	q.Transport = cmp.Or(q.Transport, r.config.Transport)
 	return question{q, r.settingsFor(q.Scope), q.Scope.Key()}
 }
 
 // Resolve returns what an origin's file means to a crawler. It waits for a fetch only if no known answer is still
-// valid: for two fetches at most, each of Settings.Timeout at most, since an answer to another crawler may bind that
-// crawler only (401, 403, 429, 5xx, Vary). After that the origin counts as unreachable.
+// valid: for two fetches at most, each of Settings.Timeout at most, since another gate may fetch first. After that the
+// origin counts as unreachable.
 //
 // The error is that of ctx, that r is closed, ErrBusy, ErrExhausted, ErrUnsigned, ErrProhibited or ErrNoHost.
 func (r *Resolver) Resolve(ctx context.Context, query Query) (Resolution, error) {
@@ -66,18 +67,18 @@ func (r *Resolver) inMemory(q question) (res Resolution, ok bool) {
 
 // valid returns what a known answer means to a crawler, if one is valid that was not fetched before since.
 func (r *Resolver) valid(q question, known *entry, from Layer, now, asked, since time.Time) (res Resolution, ok bool) {
-	s := q.settings.current(&known.Set, q.Slot, now, asked)
+	s := q.settings.current(&known.Set, now, asked)
 	if s == nil || s.Fetched.Before(since) {
 		return Resolution{}, false
 	}
-	res, ok = r.meaning(q, known, s, now)
+	res = r.meaning(q, known, s, now)
 	res.From = from
-	return res, ok
+	return res, true
 }
 
 // renew starts a fetch in the background if an answer is about to end.
 func (r *Resolver) renew(q question, known *entry, s *Snapshot, now time.Time) {
-	if !q.settings.due(&known.Set, q.Slot, s, now) || !known.renewing.CompareAndSwap(false, true) {
+	if !q.settings.due(s, now) || !known.renewing.CompareAndSwap(false, true) {
 		return
 	}
 	r.mu.Lock()
@@ -92,17 +93,16 @@ func (r *Resolver) renew(q question, known *entry, s *Snapshot, now time.Time) {
 }
 
 const (
-	// waitMargin is how much longer a request waits than two fetches may take: one for another
-	// crawler, or by another gate, which may serve all, and its own.
+	// waitMargin is how much longer a request waits than two fetches may take: one that was under way, or by
+	// another gate, and its own.
 	waitMargin = time.Second
 	// permitMargin is how much longer a gate waits for the fetch of another one than that may take.
 	// The other one may have been killed, and its permission has to end, before a third one fetches.
 	permitMargin = 4 * time.Second
 )
 
-// wait joins fetches from an origin until one has brought an answer for this crawler that was not
-// fetched before since. The first may bring one that binds another crawler only, or one
-// from before a refresh was asked for: then another fetch is needed.
+// wait joins fetches of a file until one has brought an answer that was not fetched before since. The first
+// may have begun before a refresh was asked for: then another fetch is needed.
 func (r *Resolver) wait(ctx context.Context, q question, since time.Time) (Resolution, error) {
 	asked := time.Now()
 	sf := r.enter(q.key)
@@ -123,7 +123,7 @@ func (r *Resolver) wait(ctx context.Context, q question, since time.Time) (Resol
 	late := time.NewTimer(longest)
 	defer late.Stop()
 	for {
-		job, own := r.join(sf, q, since)
+		job := r.join(sf, q, since)
 		select {
 		case <-job.done:
 		case <-late.C:
@@ -135,22 +135,14 @@ func (r *Resolver) wait(ctx context.Context, q question, since time.Time) (Resol
 			return Resolution{}, job.err
 		}
 		now := time.Now()
-		s := q.settings.current(&job.entry.Set, q.Slot, now, asked)
-		if own && (s == nil || s.Fetched.Before(since)) {
+		s := q.settings.current(&job.entry.Set, now, asked)
+		if s == nil || s.Fetched.Before(since) {
 			s = job.answer
 		}
-		if s == nil || s.Fetched.Before(since) {
+		if s.Fetched.Before(since) {
 			continue
 		}
-		res, ok := r.meaning(q, job.entry, s, now)
-		if !ok {
-			gone := job.entry.Copies[q.Slot]
-			r.forgetCopy(sf, q.Slot, gone)
-			if gone != nil { // a shared store may still name it: the same copy is no answer
-				since = later(since, gone.Fetched)
-			}
-			continue
-		}
+		res := r.meaning(q, job.entry, s, now)
 		r.renew(q, job.entry, s, now)
 		res.From = job.layer
 		return res, nil
@@ -169,74 +161,29 @@ func (r *Resolver) tooLate(q question, sf *scopeFetches, asked, since time.Time)
 	if res, ok := r.valid(q, known, InStore, time.Now(), asked, since); ok {
 		return res
 	}
-	return r.unanswered(q, known, "many crawlers ask for it, and the origin is slow to answer each of them")
+	return r.unanswered(q, known, "its fetch, by this gate or another, takes too long")
 }
 
 // unanswered is the result for a request to which the origin's answer is not known: it is unreachable.
 func (r *Resolver) unanswered(q question, known *entry, why string) Resolution {
 	now := time.Now()
-	s := &Snapshot{URL: ParseKey(q.key).URL(), Error: why, Fetched: now, Failures: 1, Since: now, NoSlot: true}
-	res, ok := r.meaning(q, known, s, now)
-	if !ok {
-		res = q.settings.ResolveAt(s, nil, now)
-	}
+	res := r.meaning(q, known, &Snapshot{URL: q.Scope.URL(), Error: why, Fetched: now, Failures: 1, Since: now, Substitute: true}, now)
 	res.From = Fetched
 	return res
 }
 
 // meaning returns what an answer means to a crawler, with the compiled rules if some are obeyed.
-// ok is false if they are of a copy that binds this crawler only, and are gone.
-func (r *Resolver) meaning(q question, known *entry, s *Snapshot, now time.Time) (res Resolution, ok bool) {
-	res = q.settings.ResolveAt(s, known.copyFor(q.Slot), now)
-	if res.State != Fresh && res.State != Stale {
-		return res, true
-	}
-	obeyed := res.Snapshot
-	if obeyed == known.Good {
+func (r *Resolver) meaning(q question, known *entry, s *Snapshot, now time.Time) Resolution {
+	res := q.settings.ResolveAt(s, known.Good, now)
+	if res.State == Fresh || res.State == Stale {
 		res.setFile(known.file)
-		return res, true
 	}
-	own := r.copyEntry(q.key, q.Slot, obeyed)
-	if own == nil {
-		return res, false
-	}
-	// The evidence is the copy with its rules, which a lower Settings.MaxBytes may have cut.
-	for _, s := range []**Snapshot{&res.Snapshot, &res.Answer, &res.Good} {
-		if *s == obeyed {
-			*s = own.Good
-		}
-	}
-	res.setFile(own.file)
-	return res, true
-}
-
-// copyEntry returns the copy that binds the crawler with a slot only, with its rules. It returns nil if the
-// rules are gone: they are in a set of their own, which the store may have forgotten.
-func (r *Resolver) copyEntry(key, slot string, s *Snapshot) *entry {
-	key = copyKey(key, slot)
-	has := func(known *entry) bool {
-		return known != nil && known.Good != nil && known.Good.Fetched.Equal(s.Fetched)
-	}
-	known := r.cache.get(key)
-	if has(known) {
-		return known
-	}
-	sf := r.enter(key) // so that it is loaded once for all requests that wait for it
-	defer r.leave(sf)
-	if known != nil { // another gate may have saved a newer one
-		r.learn(sf)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !has(sf.entry) {
-		return nil
-	}
-	return sf.entry
+	return res
 }
 
 // Peek returns what the file means now to the crawler, as far as it is
 // known, without a fetch. due says that Resolve would start one. ok is false if nothing is
-// known that is for this crawler.
+// known.
 func (r *Resolver) Peek(ctx context.Context, query Query) (res Resolution, due, ok bool) {
 	q := r.question(query)
 	known := r.cache.find(ctx, q.key)
@@ -244,13 +191,12 @@ func (r *Resolver) Peek(ctx context.Context, query Query) (res Resolution, due, 
 		return Resolution{}, false, false
 	}
 	now := time.Now()
-	s := q.settings.current(&known.Set, q.Slot, now, now)
+	s := q.settings.current(&known.Set, now, now)
 	if s == nil {
-		s, due = known.newest(q.Slot), true
+		s, due = known.Last, true
 	}
 	if s == nil {
 		return Resolution{}, false, false
 	}
-	res, ok = r.meaning(q, known, s, now)
-	return res, due, ok
+	return r.meaning(q, known, s, now), due, true
 }

@@ -16,8 +16,7 @@ type Config struct {
 	Settings  Settings
 	Transport http.RoundTripper // for fetches, with any limits on destinations; nil: http.DefaultTransport
 	Store     Store             // nil: sets are kept in memory only
-	Shared    bool              // several gates share the Store: sets note what [Merge] needs
-	Slots     []string          // of the configured crawlers, see [Slot]: clients can't take these by inventing names
+	Shared    bool              // several gates share the Store
 	Log       *slog.Logger      // nil: none
 	OnFetch   func(Fetch)       // called after every fetch; may be nil
 }
@@ -43,9 +42,9 @@ type Fetch struct {
 
 // A Query asks what the file of an origin means to a crawler.
 type Query struct {
-	Scope     Scope             // without Slot
-	Slot      string            // of the crawler, see [Slot]
+	Scope     Scope             // without Asker
 	UserAgent string            // of a fetch, unless Settings.UserAgent is set
+	KeyID     string            // of the key that signs the fetch; empty: it is not signed
 	Transport http.RoundTripper // for a fetch; nil: that of the Config
 }
 
@@ -95,7 +94,6 @@ func New(c Config) (*Resolver, error) {
 func (r *Resolver) Reconfigured(c Config) *Resolver { return r.shared.resolver(c.complete()) }
 
 func (s *shared) resolver(c Config) *Resolver {
-	c.Settings.reserved = reserve(c.Slots)
 	c.Settings.MaxBytes = s.cache.maxBytes // at which all compiled files were cut
 	r := &Resolver{config: c, shared: s}
 	r.settings, r.tdmrep = &r.config.Settings, c.Settings.ForTDMRep()
@@ -126,9 +124,13 @@ func (r *Resolver) Settle(ctx context.Context) { r.cache.unsaved.settle(ctx) }
 // SaveError returns why snapshots can't be saved, so that they stay in memory; nil: they can.
 func (r *Resolver) SaveError() error { return r.cache.unsaved.failure() }
 
-// Known returns the set of a scope, without a fetch.
-func (r *Resolver) Known(ctx context.Context, s Scope) (set Set, ok bool) {
-	known := r.cache.find(ctx, s.Key())
+// Scope returns the scope of a query, with its asker: what an origin can tell crawlers apart by, which is the User-Agent
+// of the fetch, and the key that signs it.
+func (r *Resolver) Scope(q Query) Scope { return r.question(q).Scope }
+
+// Known returns the set that a query is about, without a fetch.
+func (r *Resolver) Known(ctx context.Context, q Query) (set Set, ok bool) {
+	known := r.cache.find(ctx, r.question(q).key)
 	if known == nil || known.Empty() {
 		return Set{}, false
 	}
@@ -145,7 +147,7 @@ func (r *Resolver) Origins(ctx context.Context, contains, from string, limit int
 // first. Only the last 50 are kept.
 func (r *Resolver) Outages() []Outage { return r.cache.outages.list(r.settings, time.Now()) }
 
-// Forbidden returns crawlers that are answered 401 or 403 for a robots.txt of which there is a copy, the last that
+// Forbidden returns the askers that are answered 401 or 403 for a robots.txt of which there is a copy, the last that
 // was fetched first. Only the last 50 are kept.
 func (r *Resolver) Forbidden() []Forbidden { return r.cache.outages.forbidden(r.settings, time.Now()) }
 

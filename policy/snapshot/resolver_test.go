@@ -88,7 +88,7 @@ func TestCancelledRequests(t *testing.T) {
 		defer cancel()
 		e.Decide(ctx, asks(t, "https://b.example/", "Bot/1.0"))
 		time.Sleep(6 * time.Second) // fake clock
-		if _, ok := e.Known(t.Context(), Scope{Origin: "https://b.example"}); !ok {
+		if _, ok := e.Known(t.Context(), Query{Scope: Scope{Origin: "https://b.example"}, UserAgent: "robotsgate/0"}); !ok {
 			t.Error("the answer is lost")
 		}
 	})

@@ -7,35 +7,27 @@ import (
 	"time"
 )
 
-// maxConcurrentFetches is how many fetches from one origin may be under way at once, for one scope.
-const maxConcurrentFetches = 4
-
 // stoppedAfter is the time of a fetch after which another gate may have had the permission for one: less than a
 // permission lasts that is not renewed.
 const stoppedAfter = 2 * time.Second
 
-// scopeFetches are the fetches for one [Scope]. They exist while a request waits or a fetch is
-// under way. All requests wait for the same fetch, unless the last answer was for one crawler
-// only: then each crawler has a fetch of its own.
+// scopeFetches are the fetches for one [Scope], one at a time, for which all requests wait. They exist while a request
+// waits or a fetch is under way.
 type scopeFetches struct {
 	key    string // of scope
 	scope  Scope
-	loaded sync.Once     // sets entry for the first time
-	places chan struct{} // of the fetches under way; set with the first job
+	loaded sync.Once // sets entry for the first time
 
 	// shared.mu guards the rest, once loaded is done.
-	users int                  // requests and jobs; the last one removes it
-	entry *entry               // what is known by now
-	apart bool                 // the last answer was for one crawler only
-	lead  *fetchJob            // the newest, nil if it has ended
-	jobs  map[string]*fetchJob // that have not ended, by slot
+	users int       // requests and jobs; the last one removes it
+	entry *entry    // what is known by now
+	job   *fetchJob // nil if it has ended
 }
 
 // A fetchJob is one fetch, for all requests that wait for it. It ends without a request to the origin
 // if there is an answer by now that is valid and was fetched after since.
 type fetchJob struct {
-	question        // of the crawler that asked first
-	bound    string // the slot of an answer that binds one crawler only: the crawler's, or that of clients without one
+	question // of the crawler that asked first
 	asked    time.Time
 	since    time.Time
 
@@ -88,43 +80,28 @@ func (r *Resolver) guard(key string, margin time.Duration, call func(context.Con
 	call(ctx)
 }
 
-// join returns the job to wait for, and starts it if need be. Own says that the job is
-// for this crawler: its result is the crawler's answer, even if it binds only one.
-func (r *Resolver) join(sf *scopeFetches, q question, since time.Time) (job *fetchJob, own bool) {
+// join returns the job to wait for, and starts it if need be.
+func (r *Resolver) join(sf *scopeFetches, q question, since time.Time) *fetchJob {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := time.Now()
-	slot := q.Slot
-	if !q.settings.hasSlot(&sf.entry.Set, sf.jobs, q.Slot, now) {
-		slot = noSlot(q.Slot)
+	if sf.job != nil {
+		return sf.job
 	}
-	if job = sf.jobs[slot]; job != nil {
-		return job, true
-	}
-	if sf.lead != nil && !sf.apart {
-		return sf.lead, false
-	}
-	job = &fetchJob{question: q, bound: slot, asked: now, since: since, done: make(chan struct{})}
+	job := &fetchJob{question: q, asked: time.Now(), since: since, done: make(chan struct{})}
 	if r.ctx.Err() != nil {
 		job.err = shutDown(sf.scope)
 		close(job.done)
-		return job, true
-	}
-	if sf.jobs == nil {
-		sf.jobs, sf.places = map[string]*fetchJob{}, make(chan struct{}, maxConcurrentFetches)
+		return job
 	}
 	sf.users++
-	sf.jobs[slot], sf.lead = job, job
+	sf.job = job
 	r.running.Go(func() { r.run(sf, job) })
-	return job, true
+	return job
 }
 
-// run carries out a job as soon as there is a place for it.
+// run carries out a job.
 func (r *Resolver) run(sf *scopeFetches, job *fetchJob) {
 	defer r.leave(sf)
-	sf.places <- struct{}{}
-	defer func() { <-sf.places }()
-
 	r.mu.Lock()
 	known := sf.entry
 	s := r.answeredLocked(sf, job)
@@ -156,47 +133,29 @@ func (r *Resolver) run(sf *scopeFetches, job *fetchJob) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if job.layer == Fetched && err == nil {
-		s = r.keepLocked(sf, job, s, file, release)
+		r.keepLocked(sf, s, file, release)
 	} else if release != nil {
 		release()
 	}
-	delete(sf.jobs, job.bound)
-	if sf.lead == job {
-		sf.lead = nil
-	}
+	sf.job = nil
 	job.answer, job.entry, job.err = s, sf.entry, err
 	close(job.done)
 }
 
 // permitted waits for the permission to fetch, and learns what other processes have saved until then. It
 // returns what is known by now, and an answer that makes the job needless, if there is one.
-//
-// If each crawler has its own answer, one crawler need not wait for another, and the permission is for this
-// crawler. Whether that is so, another process may have found meanwhile.
 func (r *Resolver) permitted(sf *scopeFetches, job *fetchJob, known *entry) (release func(), now *entry, s *Snapshot) {
-	ownKey := copyKey(sf.key, job.bound)
-	key := sf.key
-	if known.apart() {
-		key = ownKey
-	}
-	for {
-		changed := false
-		r.guard(key, permitMargin, func(ctx context.Context) { release, changed = r.cache.store.Acquire(ctx, key) })
-		if !changed {
-			return release, known, nil
-		}
+	changed := false
+	r.guard(sf.key, permitMargin, func(ctx context.Context) { release, changed = r.cache.store.Acquire(ctx, sf.key) })
+	if changed {
 		known, s = r.reload(sf, job)
-		if s != nil || release == nil || key == ownKey || !known.apart() {
-			return release, known, s
-		}
-		release()
-		key = ownKey
 	}
+	return release, known, s
 }
 
 // answeredLocked returns an answer that makes a job needless, nil if there is none.
 func (r *Resolver) answeredLocked(sf *scopeFetches, job *fetchJob) *Snapshot {
-	s := job.settings.current(&sf.entry.Set, job.Slot, time.Now(), job.asked)
+	s := job.settings.current(&sf.entry.Set, time.Now(), job.asked)
 	if s == nil || !s.Fetched.After(job.since) {
 		return nil
 	}

@@ -2,34 +2,38 @@ package snapshot
 
 import "strings"
 
-// A Scope says which file of an origin a [Set] is of, and for which clients it decides. For each file there
-// is one set for the configured crawlers and one for all other clients, and neither decides for the other side:
-// an origin may answer the User-Agent of a crawler otherwise than that of other clients, with or without Vary.
+// A Scope says which file of an origin a [Set] is of, and for which asker it decides. An answer binds all crawlers with
+// the asker that has received it, and no other: an origin may answer one User-Agent otherwise than another, with or
+// without Vary.
 type Scope struct {
-	Origin   string
-	TDMRep   bool   // the file is the tdmrep.json; false: the robots.txt
-	Crawlers bool   // for the configured crawlers; false: for all other clients
-	Slot     string // only for the crawler with this [Slot]; empty: for all
+	Origin string
+	TDMRep bool   // the file is the tdmrep.json; false: the robots.txt
+	Asker  string // what the origin can tell crawlers apart by, see [Resolver.Scope]
 }
 
-const (
-	// tdmrepPrefix begins the keys of sets of tdmrep.json. Stores list the origins of the other keys only.
-	tdmrepPrefix = "tdmrep "
-	// crawlersPrefix begins the rest of the keys of sets for configured crawlers.
-	crawlersPrefix = "crawlers "
-)
+// askerOf returns the asker of fetches with this User-Agent, which are signed with the key of this id if it is not empty.
+func askerOf(userAgent, keyID string) string {
+	const longest = 256 // stores bound the length of keys
+	if keyID != "" {
+		userAgent += "; keyid=" + keyID
+	}
+	if len(userAgent) > longest {
+		return Digest(userAgent)
+	}
+	return userAgent
+}
+
+// tdmrepPrefix begins the keys of sets of tdmrep.json. Stores list the origins of the other keys only.
+const tdmrepPrefix = "tdmrep "
 
 // Key returns the name under which a [Store] keeps the set of the scope.
 func (s Scope) Key() string {
 	key := s.Origin
-	if s.Crawlers {
-		key = crawlersPrefix + key
-	}
 	if s.TDMRep {
 		key = tdmrepPrefix + key
 	}
-	if s.Slot != "" {
-		key = copyKey(key, s.Slot)
+	if s.Asker != "" {
+		key += " " + s.Asker
 	}
 	return key
 }
@@ -37,8 +41,7 @@ func (s Scope) Key() string {
 // ParseKey returns the scope that a key of a [Store] names.
 func ParseKey(key string) (s Scope) {
 	key, s.TDMRep = strings.CutPrefix(key, tdmrepPrefix)
-	key, s.Crawlers = strings.CutPrefix(key, crawlersPrefix)
-	s.Origin, s.Slot, _ = strings.Cut(key, " ") // there is no space in an origin
+	s.Origin, s.Asker, _ = strings.Cut(key, " ") // there is no space in an origin
 	return s
 }
 
@@ -48,14 +51,4 @@ func (s Scope) URL() string {
 		return s.Origin + TDMRepPath
 	}
 	return s.Origin + robotsPath
-}
-
-// copyKey returns the key of the copy that binds the crawler with this slot only, beside the set
-// with this key.
-func copyKey(key, slot string) string {
-	const longest = 256 // stores bound the length of keys
-	if len(slot) > longest {
-		slot = Digest(slot)
-	}
-	return key + " " + slot
 }

@@ -27,8 +27,7 @@ type Settings struct {
 	// a parent proxy that gets a login may repeat it in the rest, which the status page and errors would show.
 	HideRedirects bool
 
-	reserved map[string]bool // slots that are always there, see [Config].Slots
-	tdmrep   bool            // these are the settings for tdmrep.json, see ForTDMRep
+	tdmrep bool // these are the settings for tdmrep.json, see ForTDMRep
 }
 
 // DefaultSettings returns the settings that suit most crawlers.

@@ -17,8 +17,8 @@ package snapshot
 //		fetch.go; what is kept of it: result.go
 //	when there is a fetch:
 //		schedule.go
-//	whose answer binds whom:
-//		slots.go and set.go
+//	which crawlers an answer binds:
+//		scope.go; what is kept of answers: set.go
 //	which files are fetched beside robots.txt:
 //		file.go for what is parsed, scope.go for its place in stores; tdmrepFor of package policy is a model of its
 //		use
@@ -42,8 +42,6 @@ type Snapshot struct {
 	SHA256   string    `json:"sha256,omitempty"` // of the body, of a 2xx only
 	Cut      bool      `json:"cut,omitempty"`    // the body was longer than Settings.MaxBytes
 	Looped   bool      `json:"looped,omitempty"` // more redirects than Settings.MaxRedirects
-	Varies   bool      `json:"varies,omitempty"` // by its Vary it depends on the User-Agent: it binds only the crawler that asked
-	NoSlot   bool      `json:"others,omitempty"` // it is for all crawlers without a slot, and denies whatever its status
 	ETag     string    `json:"etag,omitempty"`
 	Modified string    `json:"last_modified,omitempty"`
 
@@ -59,10 +57,14 @@ type Snapshot struct {
 	Since    time.Time `json:"since,omitzero"`
 
 	By string `json:"by,omitempty"` // the gate that fetched it; empty: this one
+
+	// Substitute says that this is no answer of the origin: the resolver made it because it could not fetch in time.
+	// It denies, and is not kept.
+	Substitute bool `json:"-"`
 }
 
 // good reports whether the answer has rules to obey.
-func (s *Snapshot) good() bool { return s != nil && s.complete() && !s.NoSlot }
+func (s *Snapshot) good() bool { return s != nil && s.complete() }
 
 // complete reports whether the origin sent its file. A 206 has only a part of it, although the
 // request was for all: the rules that are missing might be those that deny.
@@ -70,24 +72,15 @@ func (s *Snapshot) complete() bool {
 	return s.Status >= 200 && s.Status <= 299 && s.Status != http.StatusPartialContent
 }
 
-// forbidden reports whether the origin refused its robots.txt to the crawler that asked.
+// forbidden reports whether the origin refused its robots.txt to the asker.
 func (s *Snapshot) forbidden() bool {
 	return s.Status == http.StatusUnauthorized || s.Status == http.StatusForbidden
 }
-
-// shared reports whether the answer is for all crawlers. Other statuses, and answers that vary,
-// may be meant for the crawler that asked. They bind only that crawler, so that a
-// block of one crawler neither opens nor closes the origin to the others.
-func (s *Snapshot) shared() bool { return !s.Varies && !s.NoSlot && (s.aboutFile() || s.Status == 0) }
 
 // aboutFile reports whether the answer has the robots.txt, or says that there is none.
 func (s *Snapshot) aboutFile() bool {
 	return s.complete() || s.Looped || s.Status == http.StatusNotFound || s.Status == http.StatusGone
 }
-
-// Substitute reports whether a snapshot is no answer of an origin: the resolver made it because it
-// could not fetch in time.
-func (s *Snapshot) Substitute() bool { return s.NoSlot && s.Status == 0 }
 
 // setFile notes which body the answer had. The digest names it as evidence.
 func (s *Snapshot) setFile(file content) {

@@ -154,16 +154,8 @@ func (w *writeBehind) removeLocked(u *unsaved) {
 
 // within reports whether next has every answer of r: then r need not be saved.
 func (r *Set) within(next *Set) bool {
-	kept := map[*Snapshot]bool{nil: true, next.Good: true, next.Last: true}
-	for _, s := range next.Bound {
-		kept[s] = true
-	}
-	for _, s := range r.Bound {
-		if !kept[s] {
-			return false
-		}
-	}
-	return kept[r.Good] && kept[r.Last]
+	has := func(s *Snapshot) bool { return s == nil || s == next.Good || s == next.Last }
+	return has(r.Good) && has(r.Last)
 }
 
 func (w *writeBehind) loop(ctx context.Context) {

@@ -96,7 +96,7 @@ func TestWriteBehind(t *testing.T) {
 		if n := w.check(t); n != 5 {
 			t.Errorf("%d wait, want 5", n)
 		}
-		w.add(origin, &entry{Set: e.add("bot", &Snapshot{Status: 403, Fetched: time.Now()}), file: e.file}, nil)
+		w.add(origin, &entry{Set: e.add(&Snapshot{Status: 403, Fetched: time.Now()}), file: e.file}, nil)
 		if n := w.check(t); n != 5 {
 			t.Errorf("%d wait after an entry that adds an answer, want 5", n)
 		}

@@ -109,16 +109,14 @@ func (p *proof) appendTo(b []byte) []byte {
 
 // An answer is a line of answers.jsonl: an origin's answer over some time.
 type answer struct {
-	URL      string    `json:"url"`
-	Time     time.Time `json:"time"`              // when it was fetched first
-	Fetched  time.Time `json:"fetched"`           // when it was fetched last
-	Until    time.Time `json:"until,omitzero"`    // when another took its place
-	Status   int       `json:"status"`            // 0: there was no answer
-	SHA256   string    `json:"sha256,omitempty"`  // of the file
-	Crawlers bool      `json:"crawlers,omitzero"` // it was for the configured crawlers; else for other clients
-	Token    string    `json:"token,omitempty"`   // it bound only the crawler in this slot
-	Looped   bool      `json:"looped,omitzero"`   // its redirects had no end
-	Others   bool      `json:"others,omitzero"`   // it was for many crawlers
+	URL     string    `json:"url"`
+	Time    time.Time `json:"time"`             // when it was fetched first
+	Fetched time.Time `json:"fetched"`          // when it was fetched last
+	Until   time.Time `json:"until,omitzero"`   // when another took its place
+	Status  int       `json:"status"`           // 0: there was no answer
+	SHA256  string    `json:"sha256,omitempty"` // of the file
+	Asker   string    `json:"asker,omitempty"`  // which it bound
+	Looped  bool      `json:"looped,omitzero"`  // its redirects had no end
 }
 
 // answerOf returns the line of an answer to a request for a URL.
@@ -126,15 +124,15 @@ func answerOf(url string, a *snapshot.Answer) answer {
 	s := a.Snapshot
 	return answer{
 		URL: url, Time: a.From.UTC(), Fetched: s.Fetched.UTC(), Until: a.To.UTC(), Status: s.Status, SHA256: s.SHA256,
-		Crawlers: a.Crawlers, Token: a.Slot, Looped: s.Looped, Others: s.NoSlot,
+		Asker: a.Asker, Looped: s.Looped,
 	}
 }
 
 // stored is the inverse of answerOf.
 func (a *answer) stored() snapshot.Answer {
 	return snapshot.Answer{
-		Crawlers: a.Crawlers, Slot: a.Token, From: a.Time, To: a.Until,
-		Snapshot: &snapshot.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Looped: a.Looped, NoSlot: a.Others},
+		Asker: a.Asker, From: a.Time, To: a.Until,
+		Snapshot: &snapshot.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Looped: a.Looped},
 	}
 }
 

@@ -60,7 +60,7 @@ func TestReportHostile(t *testing.T) {
 		line := strings.NewReplacer("\r", "", "\n", "", "\x00", "").Replace(text) // they end a line, or make the file a binary one
 		body := robotsText + "Disallow: /" + line + "\nUser-agent: " + line + "\n# " + line + "\n"
 		k.bodies[snapshot.Digest(robotsText)] = body
-		k.history[origin(0)+text] = []snapshot.Answer{{From: noon, Slot: text, Snapshot: answered(noon)}}
+		k.history[origin(0)+text] = []snapshot.Answer{{From: noon, Asker: text, Snapshot: answered(noon)}}
 		c, err := parse(k.config)
 		if err != nil {
 			t.Fatal(err)

@@ -119,13 +119,7 @@ func (p *report) pickVersions() {
 
 // answer takes an answer of an origin.
 func (p *report) answer(a answer) error {
-	in := inForce{a, "all clients"}
-	if a.Crawlers {
-		in.Clients = "crawlers"
-	}
-	if a.Token != "" {
-		in.Clients = a.Token
-	}
+	in := inForce{a, a.Asker}
 	v := p.versions[a.SHA256]
 	if v != nil {
 		v.urls[a.URL] = true

@@ -47,45 +47,22 @@ const maxChanged = 100
 
 // changes compares the rules of consecutive phases.
 func (p *originHistory) changes(paths []string) []changeRow {
-	tokens, asked := p.asked()
-	wanted := func(token string) bool {
-		return !asked || token == snapshot.NoSlot || token == snapshot.TokenKey(tokens)
-	}
-	return changesOf(p.answers, &p.rules, wanted, func(of clients, was, is phase) changeRow { return p.change(of, was, is, paths) })
+	return changesOf(p.answers, &p.rules, func(of clients, was, is phase) changeRow { return p.change(of, was, is, paths) })
 }
 
-// changesOf compares consecutive phases, for clients that no crawler matches and for configured crawlers. Beside the
-// answers to all clients, it looks at those that have bound crawlers with the tokens that are wanted.
-func changesOf(kept []snapshot.Answer, rules *snapshot.Settings, wanted func(token string) bool, change func(of clients, was, is phase) changeRow) []changeRow {
-	all := []changeRow{}
-	for _, crawlers := range []bool{false, true} {
-		answers := slices.DeleteFunc(slices.Clone(kept), func(a snapshot.Answer) bool { return a.Crawlers != crawlers })
-		reported := map[[2]phase]bool{} // changes that hold for all crawlers
-		for _, slot := range slotsOf(answers, wanted) {
-			phases := phasesOf(answers, slot, rules, time.Now())
-			for i := 1; i < len(phases); i++ {
-				pair := [2]phase{phases[i-1], phases[i]}
-				pair[0].at = time.Time{} // it may have begun at another time for one crawler
-				if reported[pair] {
-					continue
-				}
-				reported[pair] = slot == ""
-				all = append(all, change(clientsOf(crawlers, slot), phases[i-1], phases[i]))
-			}
+// changesOf compares consecutive phases, for each asker.
+func changesOf(kept []snapshot.Answer, rules *snapshot.Settings, change func(of clients, was, is phase) changeRow) []changeRow {
+	all, byAsker := []changeRow{}, map[string][]snapshot.Answer{}
+	for _, a := range kept {
+		byAsker[a.Asker] = append(byAsker[a.Asker], a)
+	}
+	for _, asker := range slices.Sorted(maps.Keys(byAsker)) {
+		phases := phasesOf(byAsker[asker], rules, time.Now())
+		for i := 1; i < len(phases); i++ {
+			all = append(all, change(clients{asker}, phases[i-1], phases[i]))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b changeRow) int { return a.Time.Compare(b.Time) })
-	return all
-}
-
-// slotsOf returns the slots of answers with the tokens that are wanted. The first is "", for all crawlers.
-func slotsOf(answers []snapshot.Answer, wanted func(token string) bool) []string {
-	all := []string{""}
-	for _, a := range answers {
-		if _, token, _ := snapshot.SplitSlot(a.Slot); wanted(token) && !slices.Contains(all, a.Slot) {
-			all = append(all, a.Slot)
-		}
-	}
 	return all
 }
 
@@ -96,7 +73,7 @@ func (p *originHistory) change(of clients, was, is phase, paths []string) change
 		return c
 	}
 	wasFile, isFile := robotstxt.Parse([]byte(before), 0), robotstxt.Parse([]byte(after), 0)
-	for _, tokens := range p.crawlers(of, wasFile, isFile) {
+	for _, tokens := range p.crawlers(wasFile, isFile) {
 		for _, d := range history.Compare(wasFile, isFile, tokens, paths) {
 			if len(c.Decisions) == maxChanged {
 				c.More++
@@ -154,36 +131,26 @@ func (p *originHistory) asked() (tokens []string, ok bool) {
 }
 
 // crawlers returns the crawlers to compare decisions for, by their product tokens.
-func (p *originHistory) crawlers(of clients, was, is *robotstxt.File) (all [][]string) {
+func (p *originHistory) crawlers(was, is *robotstxt.File) (all [][]string) {
 	if tokens, ok := p.asked(); ok {
 		return [][]string{tokens}
 	}
-	token := of.Token
 	for _, c := range p.config.Crawlers {
-		if of.Crawler != "" && of.Crawler != c.Name {
-			continue
-		}
-		if len(c.Tokens) > 0 && (token == "" || token == snapshot.NoSlot || token == snapshot.TokenKey(c.Tokens)) {
+		if len(c.Tokens) > 0 {
 			all = append(all, c.Tokens)
 		}
 	}
-	switch {
-	case token == "" && !p.anyToken(), token != "" && len(all) > 0:
+	if !p.anyToken() {
 		return all
-	case token == snapshot.NoSlot || token == snapshot.TokenKey(nil):
-		return [][]string{nil}
-	case token != "":
-		return [][]string{{token}}
 	}
 	const most = 50
 	for _, name := range history.Tokens(was, is, most) {
-		var tokens []string // others
-		if name != "" {
-			tokens = []string{name}
-		}
-		same := func(k []string) bool { return snapshot.TokenKey(k) == snapshot.TokenKey(tokens) }
-		if !slices.ContainsFunc(all, same) {
-			all = append(all, tokens)
+		same := func(k []string) bool { return len(k) > 0 && strings.EqualFold(k[0], name) }
+		switch {
+		case name == "":
+			all = append(all, nil) // others
+		case !slices.ContainsFunc(all, same):
+			all = append(all, []string{name})
 		}
 	}
 	return all

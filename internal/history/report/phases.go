@@ -24,10 +24,8 @@ type phase struct {
 // stateRules is the state of an answer that has rules, which may be fresh or stale.
 const stateRules snapshot.State = "rules"
 
-// phasesOf returns the phases for the crawler with a slot, "" for crawlers to which no answer
-// is bound, the oldest first.
-func phasesOf(answers []snapshot.Answer, slot string, rules *snapshot.Settings, now time.Time) (all []phase) {
-	answers = slices.DeleteFunc(slices.Clone(answers), func(a snapshot.Answer) bool { return a.Slot != "" && a.Slot != slot })
+// phasesOf returns the phases of an asker, the oldest first.
+func phasesOf(answers []snapshot.Answer, rules *snapshot.Settings, now time.Time) (all []phase) {
 	var times []time.Time // at which other rules may come into force
 	for _, a := range answers {
 		copied := a.Snapshot.Fetched
@@ -45,31 +43,21 @@ func phasesOf(answers []snapshot.Answer, slot string, rules *snapshot.Settings, 
 	return all
 }
 
-// phaseAt returns the rules in force at a time, by answers to all clients and to one crawler.
+// phaseAt returns the rules in force at a time, by the answers to one asker.
 // It is not ok if there is no answer of that time.
 func phaseAt(answers []snapshot.Answer, rules *snapshot.Settings, at time.Time) (v phase, ok bool) {
-	var last, good, own, ownGood *snapshot.Answer // to all or to the crawler, without and with rules
+	var last, good *snapshot.Answer // without and with rules
 	for i := range answers {
 		a := &answers[i]
-		switch hasRules := a.Snapshot.SHA256 != ""; {
+		switch {
 		case a.From.After(at) || !a.To.IsZero() && !at.Before(a.To):
-		case a.Slot == "" && hasRules:
+		case a.Snapshot.SHA256 != "":
 			good = a
-		case a.Slot == "":
-			last = a
-		case hasRules:
-			ownGood = a
 		default:
-			own = a
+			last = a
 		}
 	}
-	if ownGood != nil && (good == nil || !good.Snapshot.Fetched.After(ownGood.Snapshot.Fetched)) {
-		good = ownGood
-		if own == nil && (last == nil || !last.From.After(ownGood.Snapshot.Fetched)) {
-			own = ownGood
-		}
-	}
-	answer := cmp.Or(own, last, good)
+	answer := cmp.Or(last, good)
 	if answer == nil {
 		return phase{}, false
 	}

@@ -4,7 +4,6 @@ package report
 
 import (
 	"bufio"
-	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -134,34 +133,16 @@ type answerRow struct {
 	By     string         `json:"by,omitempty"` // the gate of the fleet that fetched it; empty: this one
 }
 
-// clients are those for which an answer decided.
+// clients are those to which an answer was given.
 type clients struct {
-	Crawlers bool   `json:"crawlers,omitempty"` // configured crawlers; else other clients
-	Crawler  string `json:"crawler,omitempty"`  // only the crawler with this name; empty: all, or one that earlier versions did not name
-	Token    string `json:"token,omitempty"`    // only with this product token; empty: all
+	Asker string `json:"asker"` // see [snapshot.Scope]
 }
 
-func clientsOf(crawlers bool, slot string) clients {
-	name, token, _ := snapshot.SplitSlot(slot)
-	return clients{crawlers, name, token}
-}
-
-func (c clients) String() string {
-	name, token := escape.Printable(c.Crawler), escape.Printable(c.Token)
-	switch {
-	case !c.Crawlers:
-		return cmp.Or(token, "all")
-	case name == "":
-		return strings.TrimSuffix("crawlers: "+token, ": ")
-	case token == "":
-		return "crawlers: " + name
-	}
-	return fmt.Sprintf("crawlers: %s (%s)", name, token)
-}
+func (c clients) String() string { return escape.Printable(c.Asker) }
 
 func (p *originHistory) row(a snapshot.Answer, rules *snapshot.Settings) answerRow {
 	s := a.Snapshot
-	r := answerRow{From: a.From.UTC(), To: a.To.UTC(), clients: clientsOf(a.Crawlers, a.Slot), State: rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error, By: s.By}
+	r := answerRow{From: a.From.UTC(), To: a.To.UTC(), clients: clients{a.Asker}, State: rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error, By: s.By}
 	if s.Looped {
 		r.Error = "its redirects have no end"
 	}

@@ -16,7 +16,6 @@ const stateFile snapshot.State = "file"
 func (p *originHistory) tdmrepRows() (rows []answerRow) {
 	for _, a := range p.tdmrep {
 		r := p.row(a, p.rules.ForTDMRep())
-		r.Token = "" // the file is for all clients of a crawler
 		if r.State == stateRules {
 			r.State = stateFile
 		}
@@ -34,14 +33,13 @@ func (p *originHistory) tdmrepRows() (rows []answerRow) {
 
 // tdmrepChanges compares the consecutive files that were in force.
 func (p *originHistory) tdmrepChanges(paths []string) []changeRow {
-	all := changesOf(p.tdmrep, p.rules.ForTDMRep(), func(string) bool { return true }, func(of clients, was, is phase) changeRow {
+	all := changesOf(p.tdmrep, p.rules.ForTDMRep(), func(of clients, was, is phase) changeRow {
 		return p.tdmrepChange(of, was, is, paths)
 	})
 	return slices.DeleteFunc(all, func(c changeRow) bool { return c.Was == c.Is }) // answers without a file
 }
 
 func (p *originHistory) tdmrepChange(of clients, was, is phase, paths []string) changeRow {
-	of.Token = "" // the file is for all clients of a crawler
 	c, before, after := between(of, was, is, p.tdmrepOf)
 	c.WasWords, c.IsWords = cmp.Or(c.Was, "no tdmrep.json"), cmp.Or(c.Is, "no tdmrep.json")
 	if c.Gone == "" {

@@ -18,9 +18,7 @@ func TestArchive(t *testing.T, open func(t *testing.T) (snapshot.Store, snapshot
 	for name, test := range map[string]func(*testing.T, snapshot.Store, snapshot.Archive){
 		"answers":      testAnswers,
 		"clock":        testClockSetBack,
-		"no slot":      testNoSlot,
 		"scopes":       testScopes,
-		"copies":       testCopies,
 		"forgotten":    testForgotten,
 		"bodies":       testBodies,
 		"host origins": testHostOrigins,
@@ -48,12 +46,6 @@ func failing(set snapshot.Set, at time.Time, status int) snapshot.Set {
 	return set
 }
 
-// binding returns set with an answer to one crawler only.
-func binding(set snapshot.Set, at time.Time, status int) snapshot.Set {
-	set.Bound = map[string]*snapshot.Snapshot{"/bot": {Status: status, Fetched: at}}
-	return set
-}
-
 // brief returns a line for each answer: its beginning and its end in hours after began, its body or status, and
 // the hour of the last fetch.
 func brief(t *testing.T, a snapshot.Archive, answers []snapshot.Answer, err error) (lines []string) {
@@ -74,11 +66,8 @@ func brief(t *testing.T, a snapshot.Archive, answers []snapshot.Answer, err erro
 				t.Errorf("the body of an answer: %v", err)
 			}
 		}
-		if each.Crawlers {
-			what += " for crawlers"
-		}
-		if each.Slot != "" {
-			what += " for " + each.Slot
+		if each.Asker != "" {
+			what += " for " + each.Asker
 		}
 		lines = append(lines, fmt.Sprintf("%s-%s %s, last at %s", number(each.From), number(each.To), what, number(each.Snapshot.Fetched)))
 	}
@@ -94,7 +83,7 @@ func checkHistory(t *testing.T, a snapshot.Archive, origin string, want ...strin
 }
 
 // testAnswers: the history has every answer with the time at which it was in force. A confirmation is no other answer,
-// nor is the same failure. An answer to one crawler is beside those for all.
+// nor is the same failure.
 func testAnswers(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
 	one, two := fetched(hour(0), "one"), fetched(hour(10), "two")
@@ -102,34 +91,27 @@ func testAnswers(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	for n, set := range []snapshot.Set{
 		one,
 		confirmed(1),
-		binding(confirmed(1), hour(2), 403),
-		binding(confirmed(1), hour(3), 401),
-		failing(binding(confirmed(1), hour(3), 401), hour(4), 503),
-		failing(binding(confirmed(1), hour(3), 401), hour(5), 503),
-		failing(binding(confirmed(1), hour(3), 401), hour(6), 404),
+		failing(confirmed(1), hour(2), 403),
+		failing(confirmed(1), hour(4), 503),
+		failing(confirmed(1), hour(5), 503),
+		failing(confirmed(1), hour(6), 404),
 		confirmed(7),
-		binding(confirmed(7), hour(8), 403),
 		failing(confirmed(7), hour(9), 0),
 		two,
 		fetched(hour(11), "one"),
-		binding(fetched(hour(11), "one"), hour(12), 403),
-		failing(binding(fetched(hour(11), "one"), hour(13), 401), hour(14), 503), // two fetches before a save
+		failing(fetched(hour(12), "one"), hour(14), 503), // two fetches before a save
 	} {
 		other := fetched(hour(n), fmt.Sprint("other ", n))
 		save(t, s, map[string]snapshot.Set{origin: set, origin + ".com": other, "https://a": other})
 	}
 	checkHistory(t, a, origin,
 		"0-10 one, last at 7",
-		"2-3 403 for /bot, last at 2",
-		"3-7 401 for /bot, last at 3",
+		"2-4 403, last at 2",
 		"4-6 503, last at 5",
 		"6-7 404, last at 6",
-		"8-9 403 for /bot, last at 8",
 		"9-10 0, last at 9",
 		"10-11 two, last at 10",
-		"11-now one, last at 11",
-		"12-13 403 for /bot, last at 12",
-		"13-now 401 for /bot, last at 13",
+		"11-now one, last at 12",
 		"14-now 503, last at 14",
 	)
 	checkHistory(t, a, "https://unknown.example")
@@ -152,27 +134,14 @@ func testClockSetBack(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	}
 }
 
-// testNoSlot: the answer for crawlers without a slot differs from one with the same status.
-func testNoSlot(t *testing.T, s snapshot.Store, a snapshot.Archive) {
-	const origin = "https://a.example"
-	for n, shared := range []bool{false, true} {
-		set := binding(snapshot.Set{}, hour(n), 403)
-		set.Bound["/bot"].NoSlot = shared
-		save(t, s, map[string]snapshot.Set{origin: set})
-	}
-	if all, err := a.History(origin); err != nil || len(all) != 2 || all[0].Snapshot.NoSlot || !all[1].Snapshot.NoSlot {
-		t.Errorf("got %+v, %v", all, err)
-	}
-}
-
-// testScopes: the history has the answers for configured crawlers and for other clients. That of the tdmrep.json is
-// a history of its own.
+// testScopes: the history has the answers for all askers, also for one that is forgotten. That of the tdmrep.json is a
+// history of its own.
 func testScopes(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
 	for n, word := range []string{"old", "new"} {
 		sets := map[string]snapshot.Set{}
 		for i, scope := range []snapshot.Scope{
-			{Origin: origin}, {Origin: origin, Crawlers: true}, {Origin: origin, TDMRep: true}, {Origin: origin, TDMRep: true, Crawlers: true},
+			{Origin: origin, Asker: "a"}, {Origin: origin, Asker: "Bot/1.0 (b)"}, {Origin: origin, TDMRep: true, Asker: "a"}, {Origin: origin, TDMRep: true, Asker: "Bot/1.0 (b)"},
 		} {
 			sets[scope.Key()] = fetched(hour(4*n+i), fmt.Sprint(word, " ", i))
 			scope.Origin += ".com"
@@ -180,50 +149,29 @@ func testScopes(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 		}
 		save(t, s, sets)
 	}
-	checkHistory(t, a, origin, "0-4 old 0, last at 0", "1-5 old 1 for crawlers, last at 1", "4-now new 0, last at 4", "5-now new 1 for crawlers, last at 5")
+	checkHistory(t, a, origin, "0-4 old 0 for a, last at 0", "1-5 old 1 for Bot/1.0 (b), last at 1", "4-now new 0 for a, last at 4", "5-now new 1 for Bot/1.0 (b), last at 5")
 	files, err := a.TDMRepHistory(origin)
-	want := []string{"2-6 old 2, last at 2", "3-7 old 3 for crawlers, last at 3", "6-now new 2, last at 6", "7-now new 3 for crawlers, last at 7"}
+	want := []string{"2-6 old 2 for a, last at 2", "3-7 old 3 for Bot/1.0 (b), last at 3", "6-now new 2 for a, last at 6", "7-now new 3 for Bot/1.0 (b), last at 7"}
 	if got := brief(t, a, files, err); !slices.Equal(got, want) {
 		t.Errorf("tdmrep.json: got %q, want %q", got, want)
 	}
-}
-
-// testCopies: the copies that bind one crawler are in the history of their origin, with its slot, also after
-// they have been forgotten.
-func testCopies(t *testing.T, s snapshot.Store, a snapshot.Archive) {
-	scope := snapshot.Scope{Origin: "https://a.example", Crawlers: true}
-	key := scope.Key()
-	scope.Slot = "/bot"
-	copyKey := scope.Key()
-	other := snapshot.Scope{Origin: "https://a.example.com", Crawlers: true, Slot: "/bot"}.Key()
-	save(t, s, map[string]snapshot.Set{key: fetched(hour(0), "for all"), other: fetched(hour(0), "other")})
-	for n, body := range []string{"one", "two"} {
-		set := fetched(hour(1+n), body)
-		save(t, s, map[string]snapshot.Set{key: {Copies: map[string]*snapshot.Snapshot{"/bot": set.Good}}, copyKey: set})
+	gone := snapshot.Scope{Origin: origin, Asker: "a"}.Key()
+	for range 2 {
+		save(t, s, map[string]snapshot.Set{gone: {}})
 	}
-	checkHistory(t, a, scope.Origin, "0-1 for all for crawlers, last at 0", "1-2 one for crawlers for /bot, last at 1", "2-now two for crawlers for /bot, last at 2")
-	save(t, s, map[string]snapshot.Set{key: binding(snapshot.Set{}, hour(3), 403), copyKey: {}})
-	save(t, s, map[string]snapshot.Set{copyKey: {}}) // it is gone already
-	if _, ok := s.Load(t.Context(), copyKey); ok {
-		t.Error("a forgotten copy is found")
-	}
-	all, err := a.History(scope.Origin)
-	if err != nil || len(all) != 4 {
-		t.Fatalf("got %v, %v", all, err)
-	}
-	if two := all[2]; two.To.IsZero() || two.Slot != "/bot" || two.Snapshot.SHA256 != snapshot.Digest("two") {
-		t.Errorf("the forgotten copy: got %+v", two)
+	if all, err := a.History(origin); err != nil || len(all) != 4 || all[2].Asker != "a" || all[2].To.IsZero() {
+		t.Errorf("a set is forgotten: got %+v, %v", all, err)
 	}
 }
 
 // testForgotten: the answers of a forgotten set stay in the history, with an end.
 func testForgotten(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	const origin = "https://a.example"
-	save(t, s, map[string]snapshot.Set{origin: failing(binding(fetched(hour(0), "one"), hour(1), 403), hour(2), 503)})
+	save(t, s, map[string]snapshot.Set{origin: failing(fetched(hour(0), "one"), hour(2), 503)})
 	save(t, s, map[string]snapshot.Set{origin: {}})
 	all, err := a.History(origin)
-	if err != nil || len(all) != 3 {
-		t.Errorf("got %v, %v; want 3 answers", all, err)
+	if err != nil || len(all) != 2 {
+		t.Errorf("got %v, %v; want 2 answers", all, err)
 	}
 	for _, each := range all {
 		if since := time.Since(each.To); since < 0 || since > time.Hour {
@@ -273,7 +221,7 @@ func testHostOrigins(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 		for _, origin := range []string{"https://a.example", "http://a.example:8080", "https://a.example.com", "https://b.a.example", "https://[2001:db8::1]", "https://[2001:db8::1]:8443"} {
 			sets[origin] = fetched(hour(n), body)
 		}
-		sets[snapshot.Scope{Origin: "http://a.example", Crawlers: true}.Key()] = fetched(hour(n), body)
+		sets[snapshot.Scope{Origin: "http://a.example", Asker: "Bot"}.Key()] = fetched(hour(n), body)
 		sets[snapshot.Scope{Origin: "https://a.example:444", TDMRep: true}.Key()] = fetched(hour(n), body)
 		save(t, s, sets)
 	}

@@ -43,7 +43,7 @@ func Good(body string) snapshot.Set {
 func Failed(failures int) snapshot.Set {
 	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := &snapshot.Snapshot{Status: 503, Error: "the origin answered 503", Failures: failures, Fetched: first.Add(time.Hour), Since: first, Retry: time.Minute}
-	return snapshot.Set{Bound: map[string]*snapshot.Snapshot{"bot": s}}
+	return snapshot.Set{Last: s}
 }
 
 // encode returns a set in a form that can be compared.
@@ -76,23 +76,20 @@ func check(t *testing.T, s snapshot.Store, key string, want snapshot.Set) {
 }
 
 func testSets(t *testing.T, s snapshot.Store) {
-	scope := snapshot.Scope{Origin: "https://scoped.example", Crawlers: true}
-	token := scope
-	token.Slot = "/bot"
+	scope := snapshot.Scope{Origin: "https://scoped.example", Asker: "Bot/1.0 (+https://a.example/)"}
+	other := scope
+	other.Asker = "Bot/2.0"
 	tdmrep := snapshot.Scope{Origin: "https://a.example", TDMRep: true}
 	down := Good("# old")
 	down.Last = &snapshot.Snapshot{Error: "refused", Failures: 2, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	down.Bound = Failed(1).Bound
 	down.Refreshed = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
-	several := Failed(4)
-	several.Copies = map[string]*snapshot.Snapshot{"bot": Good("for bot").Good}
 	sets := map[string]snapshot.Set{
 		"https://a.example":      Good("User-agent: *\nDisallow: /\n"),
 		"https://binary.example": Good("\x00\xff not UTF-8"),
 		"https://empty.example":  Good(""),
 		"https://down.example":   down,
-		scope.Key():              several,
-		token.Key():              Good("for bot"),
+		scope.Key():              Failed(4),
+		other.Key():              Good("for bot"),
 		tdmrep.Key():             Good("[]"),
 	}
 	save(t, s, sets)
@@ -185,15 +182,12 @@ func testOrigins(t *testing.T, s snapshot.Store) {
 		}
 		all = append(all, origin)
 		for n := range 1 + i%3 {
-			scope := snapshot.Scope{Origin: origin, Crawlers: (i+n)%2 == 0}
-			if n == 2 {
-				scope.Slot = "/bot"
-			}
+			scope := snapshot.Scope{Origin: origin, Asker: fmt.Sprint("Bot/", n)}
 			sets[scope.Key()] = Good("x")
 			scope.TDMRep = true
 			sets[scope.Key()] = Good("[]")
 		}
-		sets[snapshot.Scope{Origin: fmt.Sprintf("https://other-%d.example", i), TDMRep: true, Crawlers: i%2 == 0}.Key()] = Good("[]")
+		sets[snapshot.Scope{Origin: fmt.Sprintf("https://other-%d.example", i), TDMRep: true, Asker: "Bot"}.Key()] = Good("[]")
 	}
 	save(t, s, sets)
 	slices.Sort(all)

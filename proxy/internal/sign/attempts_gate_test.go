@@ -213,13 +213,10 @@ func TestSignedRobots(t *testing.T) {
 			key   byte // 0: none
 		}{
 			{func() { getAs(t, g, "SecondBot/1.0", g.HTTP+"/page") }, "/robots.txt /hop?x=y /page", 2},
-			{func() { getAs(t, g, "FirstBot/1.0", g.HTTP+"/page") }, "/page", 1},
+			{func() { getAs(t, g, "FirstBot/1.0", g.HTTP+"/page") }, "/robots.txt /hop?x=y /page", 1},
 			{func() { getAs(t, g, "FirstBot/1.0", g.HTTPS+"/page") }, "/robots.txt /page", 1},
-			{func() { getAs(t, g, "PlainBot/1.0", g.HTTPS+"/page") }, "/page", 0},
-			{func() { getAs(t, g, "Unknown/1.0", g.HTTPS+"/page") }, "/robots.txt /page", 0},
-			{func() { refresh("SecondBot/1.0") }, "/robots.txt", 2},
-			{func() { refresh("PlainBot/1.0") }, "/robots.txt", 0},
-			{func() { refresh("Unknown/1.0") }, "/robots.txt", 0},
+			{func() { getAs(t, g, "PlainBot/1.0", g.HTTPS+"/page") }, "/robots.txt /page", 0},
+			{func() { getAs(t, g, "Unknown/1.0", g.HTTPS+"/page") }, "/page", 0},
 		} {
 			step.do()
 			var paths []string
@@ -237,6 +234,18 @@ func TestSignedRobots(t *testing.T) {
 			if got := strings.Join(paths, " "); got != step.paths {
 				t.Errorf("got the requests %s, want %s", got, step.paths)
 			}
+		}
+		refresh("Unknown/1.0") // it asks again as each of the two that have an answer
+		signed := 0
+		for _, r := range g.TakeRequests() {
+			if r.Header.Get("Signature") != "" {
+				wantSigned(t, r, newTestKey(1), "string")
+				signed += 10
+			}
+			signed++
+		}
+		if signed != 12 {
+			t.Errorf("%d requests of a refresh, %d signed, want 2, 1", signed%10, signed/10)
 		}
 	})
 }

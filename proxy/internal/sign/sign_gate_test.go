@@ -51,7 +51,7 @@ func signingCrawler(name string, key proxy.SigningKey, change func(*proxy.Signin
 	if change != nil {
 		change(&s)
 	}
-	return &policy.Crawler{Name: name, UserAgents: []glob.Glob{glob.Text("*" + name + "*")}, Wrap: s.Transport}
+	return &policy.Crawler{Name: name, UserAgents: []glob.Glob{glob.Text("*" + name + "*")}, KeyID: key.ID(), Wrap: s.Transport}
 }
 
 // withSigning makes the crawler ExampleBot of a gate sign.
