@@ -92,7 +92,18 @@ func TestUnusedTunnels(t *testing.T) {
 
 // TestUnusedAtShutdown: Shutdown returns when tunnels that it closes have their records.
 func TestUnusedAtShutdown(t *testing.T) {
-	g := proxytest.Start(t, proxytest.Options{})
+	returned := make(chan bool)
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) {
+		done := o.Done
+		o.Done = func(x *proxy.Record) {
+			select {
+			case <-returned:
+				t.Error("Shutdown has returned before a record was made")
+			case <-time.After(100 * time.Millisecond):
+			}
+			done(x)
+		}
+	}})
 	g.Tunnel(proxytest.Host(g.HTTPS))
 	inside := tls.Client(g.Tunnel(proxytest.Host(g.HTTPS)), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1", NextProtos: []string{"h2"}})
 	if err := inside.Handshake(); err != nil {
@@ -103,6 +114,7 @@ func TestUnusedAtShutdown(t *testing.T) {
 	if err := g.Proxy.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
+	close(returned)
 	if n := len(g.Records()); n != 2 {
 		t.Errorf("%d records, want 2", n)
 	}
