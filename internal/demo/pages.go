@@ -20,7 +20,7 @@ var files embed.FS
 
 // fields are the response fields of some pages.
 var fields = map[string]map[string]string{
-	"shop.example/offers.html": {"X-Robots-Tag": "max-snippet: 20", "Content-Usage": "search=y, train-ai=n"},
+	"shop.example/offers.html": {"Robots-Tag": "*;max-snippet=20", "Content-Usage": "search=y, train-ai=n"},
 }
 
 // New returns the site.

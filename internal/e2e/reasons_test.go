@@ -27,7 +27,7 @@ func TestReasons(t *testing.T) {
 	python, script, middleware := blocks[0][2], blocks[1][2], blocks[2][2]
 	const (
 		detail = `403 Line 2 of https://shop.example/robots.txt says "Disallow: /private/", in the group for *. This is policy and no fault: another route or another try will not help.`
-		tags   = `max-snippet;v=20;src=x-robots-tag;scope="*", noindex;src=meta;scope="robots"`
+		tags   = `max-snippet;v=20;src=robots-tag;scope="*", noindex;src=meta;scope="robots"`
 	)
 	dir := t.TempDir()
 	demo := func(command ...string) (stdout, stderr string) {
