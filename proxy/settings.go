@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"robotsgate/internal/field"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
@@ -80,6 +81,11 @@ type Tags struct {
 // DefaultTags returns the settings that suit most gates.
 func DefaultTags() Tags {
 	return Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second}
+}
+
+// Check reports a bound that is too low.
+func (t Tags) Check(m *field.Mistakes) {
+	m.Require(t.MaxHeadBytes >= 8<<10, "max_head_bytes", "%s is too little: at least 8KiB (draft-illyes-repext-03, 3.1.1)", field.Size(t.MaxHeadBytes))
 }
 
 // HTTPS says which TLS is intercepted.

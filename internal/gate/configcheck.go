@@ -32,6 +32,7 @@ func (c *Config) check() {
 	c.Pace.Check(c.source.In("pace"), c.crawlerNames())
 	c.source.Require(c.Usage.Unread != policy.RefuseUnread || c.Tags.HTML, "usage.unread", "refuse needs tags.html: true: without it no page is read, and all would be refused")
 	c.Usage.Check(c.source.In("usage"))
+	c.Tags.Check(c.source.In("tags"))
 	c.Fleet.Check(c.source.In("fleet"))
 	c.HTTPS.Check(c.source.In("https"))
 	c.Log.Audit.Check(c.source.In("log"))
