@@ -47,7 +47,7 @@ var imports = map[string][]string{
 	"proxy/internal/netconn":  {},
 	"proxy/internal/origin":   {"internal/field", "internal/loglimit", "policy/canonical", "policy/snapshot", "policy/glob", "proxy/internal/body", "proxy/internal/memory", "proxy/internal/netconn"},
 	"internal/store":          {"internal/wholefile", "policy/canonical", "policy/snapshot"},
-	"internal/budgets":        {"internal/loglimit", "internal/wholefile", "policy/pace"},
+	"internal/linefile":       {"internal/loglimit", "internal/wholefile"},
 	"internal/configurations": {"internal/wholefile", "policy/snapshot"},
 	"internal/lifetime":       {},
 	"internal/memcache":       {},
@@ -109,8 +109,8 @@ var imports = map[string][]string{
 
 	// The only package that connects the parts of the gate.
 	"internal/gate": {"policy", "policy/canonical", "policy/snapshot", "policy/tagcache", "policy/pace", "proxy", "internal/admin", "internal/audit",
-		"internal/budgets", "internal/ca", "internal/config", "internal/configurations", "internal/escape", "internal/evidence", "internal/field",
-		"internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
+		"internal/ca", "internal/config", "internal/configurations", "internal/escape", "internal/evidence", "internal/field",
+		"internal/fleet", "internal/keyfile", "internal/linefile", "internal/metrics", "internal/overview",
 		"internal/requestlog", "internal/store", "internal/transparent", "internal/wholefile", "policy/glob"},
 	"internal/transparent": {},
 }

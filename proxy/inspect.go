@@ -111,7 +111,7 @@ func (i inspector) remember(in *inbound, d *policy.Decision, resp *http.Response
 // addRemembered adds the remembered rules that the response itself does not repeat.
 func (s *inspection) addRemembered(seen *tagcache.Page, tokens []string) {
 	s.seen = seen.Head
-	s.Head = Head{State: "remembered", Age: time.Since(seen.At), Cut: s.Head.Cut || seen.Tags.Truncated}
+	s.Head = Head{State: "remembered", Age: max(0, time.Since(seen.At)), Cut: s.Head.Cut || seen.Tags.Truncated}
 	for _, rule := range seen.Tags.For(tokens...) {
 		if !slices.Contains(s.Tags, rule) {
 			s.Remembered = append(s.Remembered, rule)

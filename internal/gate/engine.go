@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"regexp"
 
 	"robotsgate/internal/admin"
-	"robotsgate/internal/budgets"
+	"robotsgate/internal/field"
+	"robotsgate/internal/linefile"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
 	"robotsgate/policy/snapshot"
+	"robotsgate/policy/tagcache"
 )
 
 // EngineConfig returns the configuration of an engine. With a nil store, snapshots are kept in memory only.
@@ -68,8 +71,21 @@ func (g *Gate) keepBudgets(c pace.Config) error {
 	if err != nil {
 		return err
 	}
-	g.budgets = budgets.Open(dir, g.pacer, g.log)
+	g.budgets = linefile.Open(filepath.Join(dir, "budgets.jsonl"), g.pacer.Kept, g.pacer.Restore, g.log)
 	return nil
+}
+
+// openRemembered makes the cache of tags, and begins to keep it on disk. Of several gates in one data_dir the one that
+// owns it does.
+func (g *Gate) openRemembered() (err error) {
+	if g.remembered, err = tagcache.New(int64(g.config.Tags.CacheBytes)); err != nil {
+		return &field.Error{Field: "tags.cache_bytes", Err: err}
+	}
+	dir, err := DataDir(g.config)
+	if err == nil && g.disk != nil {
+		g.tags = linefile.Open(filepath.Join(dir, "remembered.jsonl"), g.remembered.Kept, g.remembered.Restore, g.log)
+	}
+	return err
 }
 
 // fetching returns what sends the fetches of robots.txt. If there is a pace, they count as starts, but

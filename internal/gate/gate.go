@@ -15,11 +15,10 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/budgets"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/configurations"
-	"robotsgate/internal/field"
 	"robotsgate/internal/fleet"
+	"robotsgate/internal/linefile"
 	"robotsgate/internal/metrics"
 	"robotsgate/internal/overview"
 	"robotsgate/internal/requestlog"
@@ -43,10 +42,11 @@ type Gate struct {
 	fleet          *fleet.Fleet // the store, shared with other gates; nil: there is no fleet
 	engine         *policy.Engine
 	remembered     *tagcache.Cache
+	tags           *linefile.File[*tagcache.Page] // that are remembered; nil: none are kept
 	upstream       *proxy.Transport
-	pacer          *pace.Pacer        // of all configurations
-	budgets        *budgets.File      // nil: none are kept
-	asked          proxy.AskedOrigins // by all configurations
+	pacer          *pace.Pacer               // of all configurations
+	budgets        *linefile.File[pace.Kept] // nil: none are kept
+	asked          proxy.AskedOrigins        // by all configurations
 	proxy          *proxy.Proxy
 	admin          *http.Server                 // nil if it is turned off
 	pages          atomic.Pointer[http.Handler] // served by admin; a reload replaces it
@@ -172,8 +172,8 @@ func (g *Gate) openEngine() (err error) {
 // wire makes the parts that work on requests, and connects them.
 func (g *Gate) wire() (err error) {
 	c := g.config
-	if g.remembered, err = tagcache.New(int64(c.Tags.CacheBytes)); err != nil {
-		return &field.Error{Field: "tags.cache_bytes", Err: err}
+	if err := g.openRemembered(); err != nil {
+		return err
 	}
 	text, err := c.Effective()
 	if err != nil {
@@ -293,9 +293,8 @@ func (g *Gate) close(ctx context.Context) {
 	if g.fleet != nil {
 		g.fleet.Close()
 	}
-	if g.budgets != nil {
-		g.budgets.Close()
-	}
+	g.budgets.Close()
+	g.tags.Close()
 	if g.remembered != nil {
 		g.remembered.Close()
 	}

@@ -32,7 +32,7 @@ func (g *Gate) openStore(dir string) error {
 		if g.options.File == nil { // a gate that ends with its command
 			level = slog.LevelInfo
 		}
-		g.log.Log(context.Background(), level, "another gate uses this data_dir: this one keeps its snapshots in memory", "data_dir", dir)
+		g.log.Log(context.Background(), level, "another gate uses this data_dir: this one keeps its snapshots and the robots tags that it remembers in memory", "data_dir", dir)
 		g.store = store.NewMemory(int64(g.config.Robots.CacheBytes))
 		return nil
 	case err != nil:

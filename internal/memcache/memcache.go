@@ -128,6 +128,22 @@ func (c *Cache[V]) Clear() {
 	}
 }
 
+// Values returns all values. Of two with one key the older one comes first.
+func (c *Cache[V]) Values() (all []V) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.closed {
+		return nil
+	}
+	c.front.IterValues(func(v V) (stop bool) { all = append(all, v); return false })
+	for _, batch := range []map[string]sized[V]{c.given, c.recent} {
+		for _, s := range batch {
+			all = append(all, s.value)
+		}
+	}
+	return all
+}
+
 // A Size is what a cache holds.
 type Size struct {
 	Entries int

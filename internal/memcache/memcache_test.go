@@ -2,6 +2,7 @@ package memcache
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -44,6 +45,13 @@ func TestPutIsFound(t *testing.T) {
 				t.Errorf("%d at last: got %d, %v", i, got, ok)
 			}
 		}
+		c.Put("0", 1000, 100)
+		values := c.Values()
+		if slices.Sort(values[:10]); len(values) != 11 || values[0] != 990 || values[10] != 1000 {
+			t.Errorf("got the values %v", values)
+		}
+		time.Sleep(time.Second) // fake clock
+		synctest.Wait()
 		if s := c.Size(); s.Entries != 10 || s.Bytes < 1000 || s.Bytes > 2000 || s.Bound != 1<<20 {
 			t.Errorf("usage: %d values, %d bytes of %d", s.Entries, s.Bytes, s.Bound)
 		}

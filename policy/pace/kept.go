@@ -1,6 +1,8 @@
 package pace
 
 import (
+	"encoding/hex"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -8,10 +10,22 @@ import (
 
 // Kept are starts that count for a limit, in a form that survives the process.
 type Kept struct {
-	Key    [16]byte // a hash
-	Window time.Duration
-	At     time.Time // the last of them
-	N      int
+	Key    countKey      `json:"key"`
+	Window time.Duration `json:"window"`
+	At     time.Time     `json:"at"` // the last of them
+	N      int           `json:"n"`
+}
+
+// MarshalText returns the key in hexadecimal.
+func (k countKey) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, k[:]), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (k *countKey) UnmarshalText(text []byte) error {
+	if len(text) != 2*len(k) {
+		return errors.New("not the hash of a limit")
+	}
+	_, err := hex.Decode(k[:], text)
+	return err
 }
 
 // Kept returns the starts that count for limits and that an earlier call has not returned; all if the caller has lost
@@ -35,23 +49,21 @@ func (p *Pacer) Kept(all bool) (starts []Kept) {
 	return starts
 }
 
-// Restore counts starts of an earlier process, the oldest first, before the first request. Starts in the future, as
-// after a clock was set back, count as of now.
-func (p *Pacer) Restore(starts []Kept) {
+// Restore counts starts of an earlier process, before the first request. It is called for the oldest first. Starts in
+// the future, as after a clock was set back, count as of now.
+func (p *Pacer) Restore(s Kept) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, s := range starts {
-		at := p.sinceStart() - max(0, time.Since(s.At))
-		if s.N < 1 || s.N > math.MaxInt32 || s.Window <= 0 || s.Window > longestWindow || at+s.Window <= p.sinceStart() {
-			continue
+	at := p.sinceStart() - max(0, time.Since(s.At))
+	if s.N < 1 || s.N > math.MaxInt32 || s.Window <= 0 || s.Window > longestWindow || at+s.Window <= p.sinceStart() {
+		return
+	}
+	if c := p.count(s.Key, s.Window); c != nil {
+		steps := len(c.own)
+		if c.own = c.own.with(Step{at, s.N}, s.Window/64); len(c.own) > maxSteps {
+			c.own = c.own[:maxSteps]
 		}
-		if c := p.count(s.Key, s.Window); c != nil {
-			steps := len(c.own)
-			if c.own = c.own.with(Step{at, s.N}, s.Window/64); len(c.own) > maxSteps {
-				c.own = c.own[:maxSteps]
-			}
-			p.steps += len(c.own) - steps
-		}
+		p.steps += len(c.own) - steps
 	}
 }
 

@@ -91,20 +91,20 @@ func TestKept(t *testing.T) {
 		time.Sleep(20 * time.Minute) // fake clock
 		for name, kept := range map[string][]Kept{"noted": kept, "all": all} {
 			next := New(c, nil)
-			next.Restore(kept)
+			restore(next, kept)
 			if n := started(t, next, r); n != 0 {
 				t.Errorf("%s: %d started after 50 minutes", name, n)
 			}
 		}
 		time.Sleep(11 * time.Minute) // fake clock
 		next := New(c, nil)
-		next.Restore(append(kept, Kept{At: time.Now(), N: 5, Window: 40 * 24 * time.Hour}, Kept{At: time.Now(), N: -1, Window: time.Hour}))
+		restore(next, append(kept, Kept{At: time.Now(), N: 5, Window: 40 * 24 * time.Hour}, Kept{At: time.Now(), N: -1, Window: time.Hour}))
 		if n := started(t, next, r); n != 40 {
 			t.Errorf("%d started after 61 minutes", n)
 		}
 		kept[1].At = time.Now().Add(time.Hour) // the clock was set back
 		next = New(c, nil)
-		next.Restore(kept)
+		restore(next, kept)
 		if n := started(t, next, r); n != 40 {
 			t.Errorf("%d started beside those in the future", n)
 		}
@@ -180,4 +180,10 @@ func TestBudgetAway(t *testing.T) {
 			t.Errorf("%v started when the clock was back", n)
 		}
 	})
+}
+
+func restore(p *Pacer, kept []Kept) {
+	for _, k := range kept {
+		p.Restore(k)
+	}
 }

@@ -3,7 +3,10 @@ package tagcache
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"robotsgate/internal/lifetime"
@@ -18,20 +21,24 @@ import (
 // are requested least. It is safe for concurrent use.
 type Cache struct {
 	pages *memcache.Cache[*Page]
+
+	mu      sync.Mutex
+	changed map[string]*Page // for the next call of Kept, by key; nil: there was none
 }
 
 // A Page is the robots tags of one complete answer, and the usage preferences of its page. It
 // is immutable.
 type Page struct {
+	Key   string         // the URL, and the variant if it has several
 	Tags  robotstag.Tags // for every scope
 	Head  usage.Head
 	At    time.Time
 	Until time.Time // while the answer is fresh (RFC 9111, 4.2)
 
-	vary      *variance // of the answer
-	mediaType string
-	etag      string // without a mark of weakness; "": the answer has none
-	modified  string // its Last-Modified
+	Vary      *variance `json:",omitempty"` // of the answer
+	MediaType string
+	ETag      string // without a mark of weakness; "": the answer has none
+	Modified  string // its Last-Modified
 }
 
 // unstatedLifetime is how long an answer counts as fresh that does not say.
@@ -54,13 +61,13 @@ func (c *Cache) Close() { c.pages.Close() }
 // ETag or the Last-Modified of the answer is not that of the variant (4.3.5). mediaType is the type of the answer; "": it need not have one.
 func (c *Cache) Get(url string, request, answer http.Header, mediaType string) (*Page, bool) {
 	p, ok := c.pages.Get(url)
-	if ok && p.vary != nil && !p.vary.any {
-		p, ok = c.pages.Get(p.vary.key(url, request))
+	if ok && p.Vary != nil && !p.Vary.Any {
+		p, ok = c.pages.Get(p.Vary.key(url, request))
 	}
-	if !ok || !p.vary.covers(varianceOf(answer)) {
+	if !ok || !p.Vary.covers(varianceOf(answer)) {
 		return nil, false
 	}
-	if mediaType != "" && mediaType != p.mediaType || differ(opaqueTag(answer), p.etag) || differ(answer.Get("Last-Modified"), p.modified) {
+	if mediaType != "" && mediaType != p.MediaType || differ(opaqueTag(answer), p.ETag) || differ(answer.Get("Last-Modified"), p.Modified) {
 		return nil, false
 	}
 	return p, true
@@ -77,27 +84,55 @@ func (c *Cache) Put(url string, request, answer http.Header, mediaType string, t
 		life = unstatedLifetime
 	}
 	p := &Page{
-		Tags: tags, Head: head, At: now, Until: now.Add(life),
-		vary: varianceOf(answer), mediaType: mediaType, etag: opaqueTag(answer),
-		modified: answer.Get("Last-Modified"),
+		Key: url, Tags: tags, Head: head, At: now, Until: now.Add(life),
+		Vary: varianceOf(answer), MediaType: mediaType, ETag: opaqueTag(answer),
+		Modified: answer.Get("Last-Modified"),
 	}
-	if p.vary != nil {
-		of := &Page{vary: p.vary}
-		c.pages.Put(url, of, of.cost(url))
-		if p.vary.any {
+	if p.Vary != nil {
+		c.put(&Page{Key: url, Vary: p.Vary})
+		if p.Vary.Any {
 			return
 		}
-		url = p.vary.key(url, request)
+		p.Key = p.Vary.key(url, request)
 	}
-	c.pages.Put(url, p, p.cost(url))
+	c.put(p)
+}
+
+// put adds a page to the cache, and then to what Kept returns.
+func (c *Cache) put(p *Page) {
+	c.pages.Put(p.Key, p, p.cost())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changed != nil {
+		c.changed[p.Key] = p
+	}
+}
+
+// Kept returns the pages that were put after the last call, or all. The cache notes pages for it from the first call on.
+func (c *Cache) Kept(all bool) []*Page {
+	c.mu.Lock()
+	changed := c.changed
+	c.changed = map[string]*Page{}
+	c.mu.Unlock()
+	if all {
+		return c.pages.Values()
+	}
+	return slices.Collect(maps.Values(changed))
+}
+
+// Restore adds a page that Kept has returned in an earlier process.
+func (c *Cache) Restore(p *Page) {
+	if p != nil && p.Key != "" {
+		c.pages.Put(p.Key, p, p.cost())
+	}
 }
 
 // Size returns what the cache holds.
 func (c *Cache) Size() memcache.Size { return c.pages.Size() }
 
 // cost estimates the memory that p holds, in bytes.
-func (p *Page) cost(url string) int64 {
-	n := 400 + len(url) + p.Head.Cost() + len(p.mediaType) + len(p.etag) + len(p.modified) + p.vary.cost()
+func (p *Page) cost() int64 {
+	n := 400 + len(p.Key) + p.Head.Cost() + len(p.MediaType) + len(p.ETag) + len(p.Modified) + p.Vary.cost()
 	for _, r := range p.Tags.Rules {
 		n += 96 + len(r.Scope)
 	}

@@ -1,8 +1,10 @@
 package tagcache
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -150,4 +152,42 @@ func TestSize(t *testing.T) {
 			t.Errorf("tags: got %+v", got)
 		}
 	})
+}
+
+// TestRestored: what Kept returns, through JSON, has the pages of another cache, and of each variant the newest.
+func TestRestored(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		c, next := newCache(t, 1<<20), newCache(t, 1<<20)
+		defer c.Close()
+		defer next.Close()
+		if first := c.Kept(false); len(first) != 0 {
+			t.Errorf("an empty cache has %v", first)
+		}
+		head := usage.HeadOf([]htmlmeta.Meta{{Name: "tdm-reservation", Content: "1"}}, nil)
+		answer := fields("Vary: A; ETag: W/\"x\"; Last-Modified: Mon, 23 Nov 2026 08:00:00 GMT")
+		for _, value := range []string{"noarchive", "noindex", "nofollow"} {
+			c.Put("http://a/", fields("A: "+value[:4]), answer, "text/html", robotstag.ParseMeta("robots", value), head)
+		}
+		c.Put("http://b/", nil, fields("Vary: *"), "text/html", robotstag.ParseMeta("robots", "noindex"), head)
+		for _, p := range c.Kept(all) {
+			line, err := json.Marshal(p)
+			var restored *Page
+			if err != nil || json.Unmarshal(line, &restored) != nil {
+				t.Fatalf("%s, %v", line, err)
+			}
+			next.Restore(restored)
+		}
+		next.Restore(nil)
+		next.Restore(&Page{})
+		for _, value := range []string{"noarchive", "noindex", "nofollow"} {
+			want, _ := c.Get("http://a/", fields("A: "+value[:4]), answer, "text/html")
+			got, ok := next.Get("http://a/", fields("A: "+value[:4]), answer, "text/html")
+			if !ok || got.Tags.Rules[0].Name != value || !reflect.DeepEqual(got.Head, head) || !got.Until.Equal(want.Until) || got.At.After(time.Now()) {
+				t.Errorf("all %v: got %+v, want %+v", all, got, want)
+			}
+		}
+		if again := c.Kept(false); len(again) > 0 {
+			t.Errorf("all %v: the same pages again: %v", all, again)
+		}
+	}
 }

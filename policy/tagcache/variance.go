@@ -2,6 +2,7 @@ package tagcache
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/textproto"
@@ -11,8 +12,8 @@ import (
 
 // A variance says which of the variants of a URL a request selects (RFC 9110, 12.5.5). nil: there is one only.
 type variance struct {
-	any    bool     // no request is known to select this variant
-	fields []string // otherwise, of the request, sorted
+	Any    bool     // no request is known to select this variant
+	Fields []string // otherwise, of the request, sorted
 }
 
 // maxVary bounds the fields of a Vary, and its length in bytes.
@@ -28,23 +29,23 @@ func varianceOf(h http.Header) *variance {
 	size := 0
 	for _, line := range lines {
 		if size += len(line) + 1; size > maxVary {
-			return &variance{any: true}
+			return &variance{Any: true}
 		}
 		for name := range strings.SplitSeq(line, ",") {
 			switch name = textproto.CanonicalMIMEHeaderKey(strings.Trim(name, " \t")); name {
 			case "":
 			case "*", "Signature", "Signature-Input", "Signature-Agent":
-				return &variance{any: true}
+				return &variance{Any: true}
 			default:
-				v.fields = append(v.fields, strings.Clone(name))
+				v.Fields = append(v.Fields, strings.Clone(name))
 			}
 		}
 	}
-	if len(v.fields) == 0 {
+	if len(v.Fields) == 0 {
 		return nil
 	}
-	slices.Sort(v.fields)
-	v.fields = slices.Compact(v.fields)
+	slices.Sort(v.Fields)
+	v.Fields = slices.Compact(v.Fields)
 	return v
 }
 
@@ -52,23 +53,23 @@ func varianceOf(h http.Header) *variance {
 // fields. A 304 or 206 may leave Vary out.
 func (v *variance) covers(other *variance) bool {
 	switch {
-	case v != nil && v.any, other != nil && other.any:
+	case v != nil && v.Any, other != nil && other.Any:
 		return false
 	case other == nil:
 		return true
 	case v == nil:
 		return false
 	}
-	return !slices.ContainsFunc(other.fields, func(name string) bool { return !slices.Contains(v.fields, name) })
+	return !slices.ContainsFunc(other.Fields, func(name string) bool { return !slices.Contains(v.Fields, name) })
 }
 
 // key returns the key of the variant that a request selects.
 func (v *variance) key(url string, request http.Header) string {
 	h := sha256.New()
-	for _, name := range v.fields {
+	for _, name := range v.Fields {
 		fmt.Fprintf(h, "%q %q\n", name, request[name])
 	}
-	return url + "\n" + string(h.Sum(nil)) // a URL has no line break
+	return url + "\n" + hex.EncodeToString(h.Sum(nil)) // a URL has no line break
 }
 
 // cost estimates the memory that v holds, in bytes.
@@ -76,7 +77,7 @@ func (v *variance) cost() (bytes int) {
 	if v == nil {
 		return 0
 	}
-	for _, name := range v.fields {
+	for _, name := range v.Fields {
 		bytes += 16 + len(name)
 	}
 	return 32 + bytes

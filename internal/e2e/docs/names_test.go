@@ -104,6 +104,9 @@ func TestReadmeServing(t *testing.T) {
 	var files []string
 	for _, e := range entries {
 		name := e.Name()
+		if strings.HasPrefix(name, ".") {
+			continue // a temporary file of wholefile
+		}
 		if e.IsDir() {
 			name += "/"
 		}

@@ -1,4 +1,4 @@
-package budgets
+package linefile
 
 import (
 	"bytes"
@@ -18,6 +18,11 @@ import (
 func hourly() *pace.Pacer {
 	all, _ := glob.Host("*")
 	return pace.New(pace.Config{Budgets: []pace.Budget{{Hosts: []glob.Glob{all}, Requests: 100, Window: time.Hour}}}, nil)
+}
+
+// open keeps what the pacer counts in a folder.
+func open(dir string, p *pace.Pacer, log *slog.Logger) *File[pace.Kept] {
+	return Open(filepath.Join(dir, "file"), p.Kept, p.Restore, log)
 }
 
 func hosts() []glob.Glob {
@@ -44,37 +49,37 @@ func TestFile(t *testing.T) {
 		dir := t.TempDir()
 		var log bytes.Buffer
 		first := hourly()
-		f := Open(dir, first, slog.New(slog.NewTextHandler(&log, nil)))
+		f := open(dir, first, slog.New(slog.NewTextHandler(&log, nil)))
 		send(t, first, 10)
 		time.Sleep(2500 * time.Millisecond) // fake clock; between two writes
 		send(t, first, 20)
 		time.Sleep(2500 * time.Millisecond) // fake clock; between two writes
-		data, err := os.ReadFile(filepath.Join(dir, FileName))
+		data, err := os.ReadFile(filepath.Join(dir, "file"))
 		if err != nil || strings.Count(string(data), "\n") != 2 || strings.Contains(string(data), "shop") {
 			t.Fatalf("the file has %q, %v", data, err)
 		}
 		killed := hourly()
-		Open(dir, killed, slog.New(slog.NewTextHandler(&log, nil))).Close()
+		open(dir, killed, slog.New(slog.NewTextHandler(&log, nil))).Close()
 		if n := send(t, killed, 200); n != 70 {
 			t.Errorf("after a kill %d started, want 70", n)
 		}
 		send(t, first, 5)
 		f.Close()
 		restarted := hourly()
-		Open(dir, restarted, slog.New(slog.NewTextHandler(&log, nil))).Close()
+		open(dir, restarted, slog.New(slog.NewTextHandler(&log, nil))).Close()
 		if n := send(t, restarted, 200); n != 65 {
 			t.Errorf("after a restart %d started, want 65", n)
 		}
 		time.Sleep(time.Hour) // fake clock
 		later := hourly()
-		Open(dir, later, slog.New(slog.NewTextHandler(&log, nil))).Close()
+		open(dir, later, slog.New(slog.NewTextHandler(&log, nil))).Close()
 		if n := send(t, later, 200); n != 100 {
 			t.Errorf("after an hour %d started, want 100", n)
 		}
 		if log.Len() > 0 {
 			t.Errorf("logged: %s", log.String())
 		}
-		if info, err := os.Stat(filepath.Join(dir, FileName)); err != nil || info.Mode().Perm() != 0o600 || info.Size() > 0 {
+		if info, err := os.Stat(filepath.Join(dir, "file")); err != nil || info.Mode().Perm() != 0o600 || info.Size() > 0 {
 			t.Errorf("the file: %v, %v", info, err)
 		}
 	})
@@ -87,7 +92,7 @@ func TestLong(t *testing.T) {
 		first := hourly()
 		config := pace.Config{Budgets: []pace.Budget{{Hosts: hosts(), Requests: 5000, Window: time.Hour}}}
 		first.Use(config)
-		f := Open(dir, first, slog.New(slog.DiscardHandler))
+		f := open(dir, first, slog.New(slog.DiscardHandler))
 		for range 3000 {
 			send(t, first, 1)
 			time.Sleep(time.Second) // fake clock
@@ -96,7 +101,7 @@ func TestLong(t *testing.T) {
 		for _, name := range []string{"line by line", "written anew"} {
 			next := hourly()
 			next.Use(config)
-			Open(dir, next, slog.New(slog.DiscardHandler)).Close() // writes the file anew
+			open(dir, next, slog.New(slog.DiscardHandler)).Close() // writes the file anew
 			if n := send(t, next, 5000); n != 2000 {
 				t.Errorf("%s: %d started, want 2000", name, n)
 			}
@@ -104,7 +109,7 @@ func TestLong(t *testing.T) {
 		time.Sleep(20 * time.Minute) // fake clock
 		next := hourly()
 		next.Use(config)
-		Open(dir, next, slog.New(slog.DiscardHandler)).Close()
+		open(dir, next, slog.New(slog.DiscardHandler)).Close()
 		if n := send(t, next, 5000); n < 2500 || n > 2700 { // 600 of 3000 have left the window, and a step may have
 			t.Errorf("after 70 minutes %d started, want 2600", n)
 		}
@@ -117,10 +122,10 @@ func TestDamaged(t *testing.T) {
 		dir := t.TempDir()
 		var log bytes.Buffer
 		first := hourly()
-		f := Open(dir, first, slog.New(slog.NewTextHandler(&log, nil)))
+		f := open(dir, first, slog.New(slog.NewTextHandler(&log, nil)))
 		send(t, first, 10)
 		f.Close()
-		path := filepath.Join(dir, FileName)
+		path := filepath.Join(dir, "file")
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -130,8 +135,8 @@ func TestDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := hourly()
-		Open(dir, next, slog.New(slog.NewTextHandler(&log, nil))).Close()
-		if n := send(t, next, 200); n != 90 || !strings.Contains(log.String(), "damaged_lines=4") {
+		open(dir, next, slog.New(slog.NewTextHandler(&log, nil))).Close()
+		if n := send(t, next, 200); n != 90 || !strings.Contains(log.String(), "damaged_lines=3") {
 			t.Errorf("%d started, logged: %s", n, log.String())
 		}
 	})
@@ -143,7 +148,7 @@ func TestFull(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data")
 		var log bytes.Buffer
 		first := hourly()
-		f := Open(dir, first, slog.New(slog.NewTextHandler(&log, nil))) // the folder does not exist
+		f := open(dir, first, slog.New(slog.NewTextHandler(&log, nil))) // the folder does not exist
 		send(t, first, 10)
 		time.Sleep(10 * time.Second) // fake clock
 		if n := strings.Count(log.String(), "can't be kept"); n != 1 {
@@ -154,7 +159,7 @@ func TestFull(t *testing.T) {
 		}
 		f.Close()
 		next := hourly()
-		Open(dir, next, slog.New(slog.NewTextHandler(&log, nil))).Close()
+		open(dir, next, slog.New(slog.NewTextHandler(&log, nil))).Close()
 		if n := send(t, next, 200); n != 90 {
 			t.Errorf("%d started, want 90", n)
 		}
@@ -167,12 +172,12 @@ func TestGrowth(t *testing.T) {
 		dir := t.TempDir()
 		all, _ := glob.Host("*")
 		p := pace.New(pace.Config{Budgets: []pace.Budget{{Hosts: []glob.Glob{all}, Requests: 1e9, Window: time.Hour}}}, nil)
-		f := Open(dir, p, slog.New(slog.DiscardHandler))
+		f := open(dir, p, slog.New(slog.DiscardHandler))
 		var most int64
 		for range 30_000 {
 			send(t, p, 1)
 			time.Sleep(time.Second) // fake clock
-			if info, err := os.Stat(filepath.Join(dir, FileName)); err == nil {
+			if info, err := os.Stat(filepath.Join(dir, "file")); err == nil {
 				most = max(most, info.Size())
 			}
 		}

@@ -1,0 +1,133 @@
+// Package linefile keeps values that a part of the gate has in memory in a file, so that they survive a restart, and a
+// kill but for the last seconds.
+package linefile
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"robotsgate/internal/loglimit"
+	"robotsgate/internal/wholefile"
+)
+
+const (
+	interval = time.Second // between two writes; a kill loses what has changed since
+	slack    = 1 << 20     // bytes that the file may grow by beyond twice its size, until it is written anew
+	maxLine  = 1 << 20     // bytes
+)
+
+// A File is a file of lines of JSON, each a value, the oldest first. Only one process may have it open.
+type File[T any] struct {
+	path string
+	kept func(all bool) []T
+	log  *slog.Logger
+
+	size, least int64 // of the file, and when it was written anew
+	failed      bool  // the last write has: what it had is lost
+	failures    loglimit.Minute
+
+	stop    chan struct{}
+	running sync.WaitGroup
+}
+
+// Open calls restore for each value in the file. Until Close it then writes what kept returns: the values that have
+// changed since the last call, or all if the file is written anew. What cannot be read is left out, and logged.
+func Open[T any](path string, kept func(all bool) []T, restore func(T), log *slog.Logger) *File[T] {
+	f := &File[T]{path: path, kept: kept, log: log, failed: true, stop: make(chan struct{})}
+	f.restore(restore)
+	f.keep()
+	f.running.Go(func() {
+		for tick := time.NewTicker(interval); ; f.keep() {
+			select {
+			case <-tick.C:
+			case <-f.stop:
+				tick.Stop()
+				return
+			}
+		}
+	})
+	return f
+}
+
+// Close writes what has changed last. A nil File has nothing to close.
+func (f *File[T]) Close() {
+	if f == nil {
+		return
+	}
+	close(f.stop)
+	f.running.Wait()
+	f.keep()
+}
+
+// restore reads the file.
+func (f *File[T]) restore(restore func(T)) {
+	file, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	damaged := 0
+	if err == nil {
+		defer file.Close()
+		lines := bufio.NewScanner(file)
+		lines.Buffer(nil, maxLine)
+		for lines.Scan() {
+			var value T
+			if json.Unmarshal(lines.Bytes(), &value) != nil {
+				damaged++ // such as the last line after a kill
+				continue
+			}
+			restore(value)
+		}
+		err = lines.Err()
+	}
+	if err != nil || damaged > 0 {
+		f.log.Warn("a file of data_dir can't be read whole, and what is missing is forgotten", "file", f.path, "damaged_lines", damaged, "error", err)
+	}
+}
+
+// keep writes what has changed since the last time; all if the file is new, has grown too long, or lacks something.
+func (f *File[T]) keep() {
+	anew := f.failed || f.size > 2*f.least+slack
+	values := f.kept(anew)
+	if len(values) == 0 && !anew {
+		return
+	}
+	write := func(to *os.File) error {
+		w := bufio.NewWriter(to)
+		lines := json.NewEncoder(w)
+		for _, v := range values {
+			if err := lines.Encode(v); err != nil {
+				return err
+			}
+		}
+		err := w.Flush()
+		f.size, _ = to.Seek(0, io.SeekCurrent)
+		return err
+	}
+	var err error
+	if anew {
+		err = wholefile.WriteFunc(f.path, write)
+		f.least = f.size
+	} else {
+		err = f.add(write)
+	}
+	if f.failed = err != nil; f.failed && f.failures.Add() > 0 {
+		f.log.Error("a file of data_dir can't be kept, so that a restart forgets what it has; check the space and permissions of data_dir", "file", f.path, "error", err)
+	}
+}
+
+// add writes to the end of the file.
+func (f *File[T]) add(write func(*os.File) error) error {
+	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
+}
