@@ -419,6 +419,8 @@ func TestAdded(t *testing.T) {
 		{name: "killed, over a month", added: 1000, span: month},
 		{name: "killed, later", added: 1, span: maxResumed + 10*time.Millisecond, noted: true},
 		{name: "killed, before", added: 1, span: -month},
+		{name: "killed, just before", added: 1, span: -maxWaited - 10*time.Millisecond},
+		{name: "killed, while it waited", added: 1, span: -maxWaited + 10*time.Millisecond, resumed: true},
 		{name: "killed, no time", added: 1, at: "yesterday"},
 		{name: "killed, in time", added: 1, span: maxResumed - 10*time.Millisecond, resumed: true}, // SECURITY.md says so
 		{name: "ended, over a month", end: true, added: 1000, span: month},

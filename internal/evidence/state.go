@@ -18,9 +18,12 @@ const (
 	CheckpointFile = "audit-checkpoint" // the last note, and a line with the state; see [Note]
 )
 
-// maxResumed is the time within which records can be those of a kill, before and after the last checkpoint: while that is
-// made, records wait.
-const maxResumed = 2 * time.Second
+const (
+	// maxResumed is how much younger than the last checkpoint the records of a kill can be.
+	maxResumed = 2 * time.Second
+	// maxWaited is how much older: while a checkpoint is made, on a slow disk, records wait.
+	maxWaited = 5 * time.Second
+)
 
 // A state is what a log goes on from.
 type state struct {
@@ -33,7 +36,7 @@ type state struct {
 
 // mayHaveWritten reports whether the gate may have written a record behind the checkpoint, at this time.
 func (s *state) mayHaveWritten(at time.Time) bool {
-	return !s.End && !s.Time.IsZero() && at.Sub(s.Time).Abs() <= maxResumed
+	return !s.End && !s.Time.IsZero() && (&interval{at, at}).within(maxResumed, s.Time)
 }
 
 // A witnessState is how the log has grown since a witness has cosigned it last.

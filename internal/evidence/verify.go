@@ -155,9 +155,9 @@ func (i *interval) add(t time.Time) {
 	}
 }
 
-// within reports whether all entries were written near a time.
+// within reports whether the entries may be those behind a checkpoint, and were written at most d after it.
 func (i *interval) within(d time.Duration, of time.Time) bool {
-	return i.oldest.Sub(of) >= -d && i.newest.Sub(of) <= d
+	return i.oldest.Sub(of) >= -maxWaited && i.newest.Sub(of) <= d
 }
 
 // NewVerifier returns a verifier that has no lines yet.

@@ -121,7 +121,7 @@ func (v *Verifier) cutTail(p *piece, to int64, at place) {
 // resumed judges the entries behind the last checkpoint of a piece, which a start of the gate after a kill has covered.
 func (v *Verifier) resumed(p *piece, at place) {
 	if p.covered < p.next && !p.tail.within(maxResumed, p.signed) {
-		v.fault("%s: a start after a kill has covered %s of log %s, and their times are not within %v of the checkpoint before, of %s: records have been added", at, p.behind(), p.log.name, maxResumed, utc(p.signed))
+		v.fault("%s: a start after a kill has covered %s of log %s, and their times, %s to %s, do not fit the checkpoint before, of %s: records have been added", at, p.behind(), p.log.name, utc(p.tail.oldest), utc(p.tail.newest), utc(p.signed))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// maxTail is the time around the last checkpoint in which the entries behind it were written.
+	// maxTail is the time after the last checkpoint in which the entries behind it were written.
 	maxTail = 5 * time.Second
 	// maxUncosigned is how much older than the last entry one may be that a witness has not seen.
 	maxUncosigned = time.Minute
