@@ -248,8 +248,9 @@ func TestConfinedProcess(t *testing.T) {
 			{name: "TLS without a name", shell: `curl -sSk --noproxy '*' https://192.0.2.1/`, want: `\(35\)|missing extension`, status: 35},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				program, _, _ := strings.Cut(c.shell, " ")
-				gatetest.Needs(t, program)
+				if program, _, _ := strings.Cut(c.shell, " "); program == "curl" || program == "/usr/bin/python3" {
+					gatetest.Needs(t, program)
+				}
 				out, status := u.run(t, c.shell, c.options...)
 				out, _, _ = strings.Cut(out, "robotsgate: ")
 				if !regexp.MustCompile(c.want).MatchString(out) || status != c.status {
