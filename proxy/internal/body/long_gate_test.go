@@ -18,7 +18,7 @@ const (
 
 // longDown and longUp are how much of a response, and of an upload, is looked at. The race detector makes it slow.
 var (
-	longDown = map[bool]int{false: 500 << 20, true: 25 << 20}[gatetest.RaceDetector]
+	longDown = map[bool]int{false: gatetest.Size(100<<20, 500<<20), true: 25 << 20}[gatetest.RaceDetector]
 	longUp   = map[bool]int{false: 50 << 20, true: 25 << 20}[gatetest.RaceDetector]
 )
 

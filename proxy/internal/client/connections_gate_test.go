@@ -67,6 +67,7 @@ func TestPlacesAreFreed(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			g := proxytest.Start(t, proxytest.Options{Proxy: setup})
 			target, tunnels := proxytest.Host(g.HTTP), 0
 			if test.unseen {

@@ -47,6 +47,7 @@ func TestHTTP2Origin(t *testing.T) {
 		"nothing": {func(f *http2.Framer, r *http2.MetaHeadersFrame) {}, 504},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			url, conns := proxytest.StartHTTP2Origin(t, authority, c.reply)
 			start := time.Now()
 			resp, _ := g.Get(url + "/")

@@ -170,6 +170,7 @@ func TestWindowShut(t *testing.T) {
 
 // A client that does not read its response is cut off.
 func TestResponseNotRead(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	ended := make(chan struct{}, 10)
 	// For the origin too, on a busy machine.
 	g := proxytest.Start(t, proxytest.Options{Proxy: proxytest.IdleAfter(time.Second), Handler: func(rw http.ResponseWriter, r *http.Request) {
@@ -238,6 +239,7 @@ func TestSilentStream(t *testing.T) {
 		}
 	}})
 	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		t.Parallel()
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			var body io.Reader
 			if method == http.MethodPost {
