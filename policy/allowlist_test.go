@@ -260,20 +260,19 @@ func FuzzLeaveToRobots(f *testing.F) {
 			t.Fatal("the overrides allow more than without it")
 		}
 		group := left.group()
-		matches := func(path robotstxt.Reading) bool { _, ok := group.MatchReading(path); return ok }
-		readings := append([]robotstxt.Reading{{Path: r.Target.Path, OnlyQuery: true}}, robotstxt.Readings(r.Target.Path)...)
-		rule, ok := group.Match(r.Target.Path)
-		spelled := ok && rule.SpellsLike(r.Target.Path)
-		inAll := !slices.ContainsFunc(readings, func(reading robotstxt.Reading) bool {
-			return !matches(reading) && (reading.OnlyQuery || !spelled)
-		})
+		matches := func(path string) bool { _, ok := group.Match(path); return ok }
+		readings := append([]string{r.Target.Path}, robotstxt.Readings(r.Target.Path)...)
+		rule, inAll := group.Match(r.Target.Path)
+		if inAll && !rule.SpellsLike(r.Target.Path) {
+			inAll = !slices.ContainsFunc(readings, func(reading string) bool { return !matches(reading) })
+		}
 		if wasDecided && !before.Allow && !(decided && !after.Allow) {
 			switch {
 			case !inAll:
 				t.Errorf("a reading of %q is not in %q, and what was denied is left to robots.txt", r.Target.Path, listed)
 			case listedMethod != "" && (r.whole || method != listedMethod):
 				t.Errorf("%q is not %q, and what was denied is left to robots.txt", method, listedMethod)
-			case r.whole && !matches(robotstxt.Reading{Path: anyPath}):
+			case r.whole && !matches(anyPath):
 				t.Errorf("%q is not all of a host, and what was denied is left to robots.txt", listed)
 			}
 		}

@@ -25,7 +25,7 @@ func TestTooComplexDenies(t *testing.T) {
 			t.Errorf("%.20s: allow %v, %s; want %s", path, d.Allow, d.Reason, want)
 		}
 		whole := d
-		if _ = whole.judge(Request{Target: target, whole: true}, Strict, unlimited); whole.Allow != (want != TooComplex) {
+		if whole.judge(Request{Target: target, whole: true}, Strict); whole.Allow != (want != TooComplex) {
 			t.Errorf("%.20s: a decision about the whole host opens it", path)
 		}
 		if again, ok := again(Config{Robots: robots}, Request{Target: target, Crawler: &Crawler{Name: "default"}}, d); !ok || again.Reason != d.Reason || again.Allow != d.Allow {

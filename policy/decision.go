@@ -51,28 +51,13 @@ type Decision struct {
 // Denied reports whether the request must be refused.
 func (d *Decision) Denied() bool { return !d.Allow && d.Enforced }
 
-// judge decides by the evidence in d.Robots. It calls slowly before a thorough effort, and end after that. An error of
-// slowly is returned.
-func (d *Decision) judge(r Request, readings Readings, slowly func() (end func(), err error)) error {
-	if d.judgeWithin(robotstxt.Quick(), r, readings) {
-		return nil
-	}
-	end, err := slowly()
-	if err != nil {
-		return err
-	}
-	defer end()
-	d.judgeWithin(robotstxt.Thorough(), r, readings)
-	return nil
-}
-
-// judgeWithin decides by the evidence in d.Robots. All readings of the path share the
-// effort. If it was not enough, judgeWithin denies and returns false.
-func (d *Decision) judgeWithin(effort robotstxt.Effort, r Request, readings Readings) bool {
-	d.ReadAs = ""
+// judge decides by the evidence in d.Robots. All readings of the path share the effort of one decision. If that is
+// not enough, judge denies.
+func (d *Decision) judge(r Request, readings Readings) {
+	effort := robotstxt.NewEffort()
 	switch {
 	case d.Robots.File != nil:
-		d.judgePath(robotstxt.Reading{Path: r.Target.Path}, &effort)
+		d.judgePath(r.Target.Path, &effort)
 		d.judgeReadings(r.Target.Path, readings, &effort)
 		if r.whole && !d.Allow && d.Reason == ByRule && d.Group.HasAllow() { // the group allows other paths than /
 			d.Allow, d.Reason, d.Rule = true, NoMatch, robotstxt.Rule{}
@@ -84,11 +69,10 @@ func (d *Decision) judgeWithin(effort robotstxt.Effort, r Request, readings Read
 	default:
 		d.Reason = IsUnreachable
 	}
-	return d.Reason != TooComplex
 }
 
 // judgePath decides about one reading of a path by the rules in d.Robots.
-func (d *Decision) judgePath(path robotstxt.Reading, effort *robotstxt.Effort) {
+func (d *Decision) judgePath(path string, effort *robotstxt.Effort) {
 	v := d.Robots.File.DecideWithin(effort, path, d.Tokens...)
 	d.Allow, d.Reason, d.Rule, d.Group = v.Allowed, Reason(v.Reason), v.Rule, v.Group
 	d.Token = cmp.Or(v.Group.Token(), d.Token)
@@ -103,7 +87,7 @@ func (r *Robots) Judge(status int, body []byte, t canonical.Target, tokens []str
 		d.Token = tokens[0]
 	}
 	request := Request{Target: t}
-	_ = d.judge(request, r.Readings, unlimited)
-	_ = Usage{}.judge(&d, request, r.Readings, unlimited)
+	d.judge(request, r.Readings)
+	Usage{}.judge(&d, request, r.Readings)
 	return d
 }

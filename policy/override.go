@@ -88,13 +88,13 @@ func Overridden(overrides []Override, readings Readings, r Request, now time.Tim
 	if len(overrides) == 0 {
 		return d, false
 	}
-	host, path, mayAllow := r.Target.Hostname(), pathReadings{path: r.Target.Path, readings: readings}, true
+	host, path, mayAllow := r.Target.Hostname(), readPath{r.Target.Path, readings.others(r.Target.Path)}, true
 	for i := range overrides {
 		o := &overrides[i]
 		if !o.concerns(host, r.Crawler, now) {
 			continue
 		}
-		c, readAs := o.covers(r, &path)
+		c, readAs := o.covers(r, path)
 		switch {
 		case c == coversNone:
 		case o.Action == LeaveToRobots && c == coversAll:
@@ -141,7 +141,7 @@ func (e *Engine) DeniesHost(t canonical.Target, k *Crawler) (d Decision, ok bool
 
 // coversHost reports whether the override is for all paths and methods.
 func (o *Override) coversHost() bool {
-	return len(o.Methods) == 0 && (len(o.Paths) == 0 || o.allOf(&pathReadings{path: "/"}) && o.allOf(&pathReadings{path: anyPath}))
+	return len(o.Methods) == 0 && (len(o.Paths) == 0 || o.allOf(readPath{literal: "/"}) && o.allOf(readPath{literal: anyPath}))
 }
 
 // concerns reports whether the override is for a host and a crawler. It checks the expiry for
@@ -153,6 +153,12 @@ func (o *Override) concerns(host string, k *Crawler, now time.Time) bool {
 // binds reports whether the override is for a crawler, at any host.
 func (o *Override) binds(k *Crawler, now time.Time) bool {
 	return !o.Expired(now) && (len(o.Crawlers) == 0 || slices.Contains(o.Crawlers, k.Name))
+}
+
+// A readPath is a path with its readings beside the literal one.
+type readPath struct {
+	literal string
+	others  []string
 }
 
 // A coverage says how much of what a request may mean to servers is in an override's paths and
@@ -167,7 +173,7 @@ const (
 
 // covers returns the override's coverage of a request. ReadAs is the reading of the path that
 // an override denies, if that is not the literal one.
-func (o *Override) covers(r Request, path *pathReadings) (c coverage, readAs string) {
+func (o *Override) covers(r Request, path readPath) (c coverage, readAs string) {
 	if c = o.coversMethod(r); c == coversNone || len(o.Paths) == 0 {
 		return c, ""
 	}
@@ -192,22 +198,22 @@ func (o *Override) coversMethod(r Request) coverage {
 	return coversNone
 }
 
-func (o *Override) coversPath(r Request, path *pathReadings) (c coverage, readAs string) {
+func (o *Override) coversPath(r Request, path readPath) (c coverage, readAs string) {
 	group := o.group()
 	switch {
-	case r.whole && o.allOf(path) && o.allOf(&pathReadings{path: anyPath}):
+	case r.whole && o.allOf(path) && o.allOf(readPath{literal: anyPath}):
 		return coversAll, "" // "/$" matches the root, and must not open the other paths
 	case r.whole && o.Action == LeaveToRobots:
 		return coversSome, ""
 	case !r.whole && o.lifts() && o.allOf(path):
 		return coversAll, ""
 	}
-	if _, ok := group.Match(path.path); ok {
+	if _, ok := group.Match(path.literal); ok {
 		return coversSome, ""
 	}
-	for _, reading := range path.others() {
-		if _, ok := group.MatchReading(reading); ok {
-			return coversSome, reading.Path
+	for _, reading := range path.others {
+		if _, ok := group.Match(reading); ok {
+			return coversSome, reading
 		}
 	}
 	return coversNone, ""
@@ -219,16 +225,15 @@ func (o *Override) lifts() bool { return o.Action == Allow || o.Action == LeaveT
 // allOf reports whether the literal path is one of the override's paths, and all its other
 // readings too: an override that allows /public/ must not open /public/..;/private/. The other
 // readings do not count if the pattern is written in the same spelling as the path.
-func (o *Override) allOf(path *pathReadings) bool {
+func (o *Override) allOf(path readPath) bool {
 	group := o.group()
-	rule, ok := group.Match(path.path)
+	rule, ok := group.Match(path.literal)
 	if !ok {
 		return false
 	}
-	spelled := rule.SpellsLike(path.path)
-	return !slices.ContainsFunc(path.others(), func(reading robotstxt.Reading) bool {
-		_, ok := group.MatchReading(reading)
-		return !ok && !(spelled && !reading.OnlyQuery)
+	return rule.SpellsLike(path.literal) || !slices.ContainsFunc(path.others, func(reading string) bool {
+		_, ok := group.Match(reading)
+		return !ok
 	})
 }
 

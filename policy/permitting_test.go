@@ -60,7 +60,7 @@ func TestPermittingAllows(t *testing.T) {
 				t.Errorf("%s: %s does not allow it", path, o.Line())
 			}
 		}
-		for _, next := range []string{"a", "/", ".", ";", "%2F", "%2e", "\\", "?", "%", "*", "$", "#", "%00", "é"} {
+		for _, next := range []string{"a", "/", ".", ";", "%2F", "%3F", "%2e", "..", "\\", "?", "%", "*", "$", "#", "%00", "é"} {
 			if more > 0 {
 				visit(path+next, more-1)
 			}

@@ -96,7 +96,6 @@ type Request struct {
 type Engine struct {
 	config    Config // with defaults for the fields that were left out
 	snapshots *snapshot.Resolver
-	slow      *slowLimit                     // of all engines that share the snapshots
 	wrapped   map[*Crawler]http.RoundTripper // of crawlers with Wrap
 	checked   sync.Map                       // names of crawlers, see checkUserAgent
 }
@@ -109,7 +108,7 @@ func New(c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEngine(c, snapshots, newSlowLimit()), nil
+	return newEngine(c, snapshots), nil
 }
 
 // Reconfigured returns an engine that decides as c says and shares with e the Log and all snapshots, see
@@ -117,11 +116,11 @@ func New(c Config) (*Engine, error) {
 func (e *Engine) Reconfigured(c Config) *Engine {
 	c.Log = e.config.Log
 	c = c.complete()
-	return newEngine(c, e.snapshots.Reconfigured(c.snapshots()), e.slow)
+	return newEngine(c, e.snapshots.Reconfigured(c.snapshots()))
 }
 
-func newEngine(c Config, snapshots *snapshot.Resolver, slow *slowLimit) *Engine {
-	return &Engine{config: c, snapshots: snapshots, slow: slow, wrapped: c.Crawlers.Wrapped(c.Transport)}
+func newEngine(c Config, snapshots *snapshot.Resolver) *Engine {
+	return &Engine{config: c, snapshots: snapshots, wrapped: c.Crawlers.Wrapped(c.Transport)}
 }
 
 // Close ends background work and saves the snapshots that are not saved yet.
@@ -184,7 +183,7 @@ func (e *Engine) UnreachableStatus() int {
 // Robots.Timeout at most.
 //
 // An error means that there is no decision and the request must not be sent: that of
-// r.Destination, ErrCostly, or one of [snapshot.Resolver.Resolve]. Call [Engine.CheckPath] first: Decide does not
+// r.Destination, or one of [snapshot.Resolver.Resolve]. Call [Engine.CheckPath] first: Decide does not
 // refuse ambiguous paths.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	r.Crawler = cmp.Or(r.Crawler, e.config.Crawlers.Default)
@@ -210,18 +209,13 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 		return Decision{}, err
 	}
 	d.Robots, d.RobotsURL = &res, q.Scope.URL()
-	slowly := func() (func(), error) { return e.slow.release, e.slow.acquire(ctx) }
-	if err := d.judge(r, readings, slowly); err != nil {
-		return Decision{}, err
-	}
+	d.judge(r, readings)
 	if e.config.Usage.TDMRep {
 		if d.TDMRep, err = e.tdmrepFor(ctx, r, &d); err != nil {
 			return Decision{}, err
 		}
 	}
-	if err := e.config.Usage.judge(&d, r, readings, slowly); err != nil {
-		return Decision{}, err
-	}
+	e.config.Usage.judge(&d, r, readings)
 	return d, nil
 }
 

@@ -43,14 +43,14 @@ func (e *Engine) stateBeside(ctx context.Context, r Request, d *Decision) error 
 	without := *d
 	without.Enforced = false // it will be sent
 	without.Robots = &res
-	without.judgeWithin(robotstxt.Quick(), r, e.config.Robots.Readings)
+	without.judge(r, e.config.Robots.Readings)
 	if e.config.Usage.TDMRep {
 		if without.TDMRep, err = e.tdmrepFor(ctx, r, &without); err != nil {
 			return err
 		}
 	}
 	in := without.UsageInput(r.Target.Path)
-	in.Effort = new(robotstxt.Quick())
+	in.Effort = new(robotstxt.NewEffort())
 	d.Stated, d.beside = e.config.Usage.memo.Read(&in), &without
 	return nil
 }
@@ -58,49 +58,28 @@ func (e *Engine) stateBeside(ctx context.Context, r Request, d *Decision) error 
 // Judge changes d, which [Robots.Judge] has returned for the target, to a denial if u refuses what is reserved and the
 // robots.txt reserves one of the purposes of crawler k, in one of the readings of the path.
 func (u Usage) Judge(d *Decision, t canonical.Target, k *Crawler, readings Readings) {
-	_ = u.judge(d, Request{Target: t, Crawler: k}, readings, unlimited) // which has no error
+	u.judge(d, Request{Target: t, Crawler: k}, readings)
 }
 
-// judge adds to d what robots.txt and tdmrep.json state for the request, and denies the request if u.Refuses() is
-// set and a purpose of its crawler is reserved. For slowly, see [Decision.judge].
-func (u Usage) judge(d *Decision, r Request, readings Readings, slowly func() (end func(), err error)) error {
-	if in := d.UsageInput(r.Target.Path); !in.MayState() {
-		return nil
-	}
-	effort := new(robotstxt.Quick())
-	judged := u.judgeWithin(effort, *d, r, readings)
-	if effort.Exhausted() {
-		end, err := slowly()
-		if err != nil {
-			return err
-		}
-		defer end()
-		judged = u.judgeWithin(new(robotstxt.Thorough()), *d, r, readings)
-	}
-	*d = judged
-	return nil
-}
-
-// judgeWithin returns d with what is stated for the request. It denies an allowed request if u refuses what is reserved and a
-// purpose of the crawler is reserved in any reading of the path: a client must not evade a statement about /private/
-// with //private/. All readings share the effort. When it is exhausted, every statement that may apply counts.
-func (u Usage) judgeWithin(effort *robotstxt.Effort, d Decision, r Request, readings Readings) Decision {
+// judge adds to d what robots.txt and tdmrep.json state for the request. It denies an allowed request if u refuses
+// what is reserved and a purpose of the crawler is reserved in any reading of the path: a client must not evade a
+// statement about /private/ with //private/. All readings share the effort. When it is exhausted, every statement that
+// may apply counts.
+func (u Usage) judge(d *Decision, r Request, readings Readings) {
 	in := d.UsageInput(r.Target.Path)
-	in.Effort = effort
+	if !in.MayState() {
+		return
+	}
+	in.Effort = new(robotstxt.NewEffort())
 	d.Stated = u.memo.Read(&in)
 	if !u.Refuses() || !d.Allow || !r.Crawler.Declares() || r.forRobots() {
-		return d
+		return
 	}
 	by, _, reserved := d.Stated.Reserved(r.Crawler.Purposes, r.Crawler.ContentUse)
 	readAs := ""
-	if !reserved && readings != Literal {
-		others, ok := effort.Readings(r.Target.Path)
-		if !ok {
-			d.Allow, d.Reason, d.Rule = false, TooComplex, robotstxt.Rule{}
-			return d
-		}
-		for _, reading := range others {
-			in.Path, in.EqualDelims, readAs = reading.Path, reading.EqualDelims, reading.Path
+	if !reserved {
+		for _, readAs = range readings.others(r.Target.Path) {
+			in.Path = readAs
 			if by, _, reserved = u.memo.Read(&in).Reserved(r.Crawler.Purposes, r.Crawler.ContentUse); reserved {
 				break
 			}
@@ -109,11 +88,7 @@ func (u Usage) judgeWithin(effort *robotstxt.Effort, d Decision, r Request, read
 	if reserved {
 		d.Allow, d.Reason, d.Rule, d.Reserved, d.ReadAs = false, ByUsage, robotstxt.Rule{}, by, readAs
 	}
-	return d
 }
-
-// unlimited is for judge, where decisions need not wait for each other.
-func unlimited() (end func(), err error) { return func() {}, nil }
 
 // forRobots reports whether the request is for the robots.txt itself. A gate answers it from its own copy. It
 // has to be readable for every crawler, since a crawler that checks for itself obeys it.
@@ -147,7 +122,7 @@ func (c *Config) wantsTDMRep(r Request, d *Decision) bool {
 	own, decided := Overridden(c.Overrides, c.Robots.Readings, file, d.Asked)
 	if !decided {
 		own.Tokens, own.Robots = d.Tokens, d.Robots
-		own.judgeWithin(robotstxt.Quick(), file, c.Robots.Readings)
+		own.judge(file, c.Robots.Readings)
 	}
 	return own.Allow
 }

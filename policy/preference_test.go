@@ -282,14 +282,6 @@ func TestUsageCosts(t *testing.T) {
 	if took := (gatetest.CPUTime(t) - begun) / 5; took > time.Second && !gatetest.RaceDetector {
 		t.Errorf("a decision takes %v", took)
 	}
-	// It is one of the slow decisions.
-	for range cap(e.slow.running) {
-		e.slow.running <- struct{}{}
-	}
-	e.slow.waiting.Store(maxSlowWaiting)
-	if _, err := e.Decide(t.Context(), r); err != ErrCostly {
-		t.Errorf("beside %d slow decisions: got %v, want ErrCostly", maxSlowWaiting, err)
-	}
 }
 
 // TestUsageIsFree: a decision with nothing stated allocates no more than without the reading of preferences.
@@ -299,8 +291,8 @@ func TestUsageIsFree(t *testing.T) {
 	d := settings.Judge(200, []byte("User-agent: *\nDisallow: /private/\nSitemap: https://example.com/s.xml\n"), target, nil)
 	r := Request{Target: target, Crawler: &Crawler{Purposes: usage.Purposes}}
 	if n := testing.AllocsPerRun(100, func() {
-		if err := (Usage{Reserved: RefuseReserved}).judge(&d, r, Strict, unlimited); err != nil || !d.Allow {
-			t.Errorf("got %+v, %v", d, err)
+		if (Usage{Reserved: RefuseReserved}).judge(&d, r, Strict); !d.Allow {
+			t.Errorf("got %+v", d)
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations, want none", n)

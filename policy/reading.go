@@ -16,43 +16,28 @@ const (
 	Literal Readings = "literal"
 )
 
-// pathReadings are a path and its other readings. These are made when they are first
-// needed: a long path takes a millisecond or two.
-type pathReadings struct {
-	path     string
-	readings Readings
-	made     bool
-	other    []robotstxt.Reading // if made
-}
-
-// others returns the readings of the path beside the literal one.
-func (p *pathReadings) others() []robotstxt.Reading {
-	if !p.made && p.readings != Literal {
-		p.other = robotstxt.Readings(p.path)
+// others returns the readings of path beside the literal one.
+func (r Readings) others(path string) []string {
+	if r == Literal {
+		return nil
 	}
-	p.made = true
-	return p.other
+	return robotstxt.Readings(path)
 }
 
 // judgeReadings turns d, which allows path, into a denial if another reading of path
 // is denied. An Allow rule that is written for this very spelling stands, whatever the other paths are.
 func (d *Decision) judgeReadings(path string, readings Readings, effort *robotstxt.Effort) {
-	if readings == Literal || !d.Allow || !d.Group.HasDisallow() {
+	if !d.Allow || !d.Group.HasDisallow() {
 		return
 	}
-	others, ok := effort.Readings(path)
-	if !ok {
-		d.Allow, d.Reason, d.Rule = false, TooComplex, robotstxt.Rule{}
+	others := readings.others(path)
+	if len(others) > 0 && d.Reason == ByRule && d.Rule.SpellsLike(path) {
 		return
 	}
-	spelled := len(others) > 0 && d.Reason == ByRule && d.Rule.SpellsLike(path)
 	for _, reading := range others {
-		if spelled && !reading.OnlyQuery {
-			continue
-		}
 		other := *d
 		if other.judgePath(reading, effort); !other.Allow {
-			other.ReadAs = reading.Path
+			other.ReadAs = reading
 			*d = other
 			return
 		}
@@ -62,7 +47,7 @@ func (d *Decision) judgeReadings(path string, readings Readings, effort *robotst
 // OtherReading returns a reading of t's path that the rules behind d deny, although they
 // allow the literal path; "" if there is none.
 func (d Decision) OtherReading(t canonical.Target) string {
-	effort := robotstxt.Thorough()
+	effort := robotstxt.NewEffort()
 	d.judgeReadings(t.Path, Strict, &effort)
 	return d.ReadAs
 }

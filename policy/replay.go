@@ -51,10 +51,10 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 		}
 	}
 	d.Robots, d.RobotsURL = &st, snapshot.Scope{Origin: p.Target.Origin()}.URL()
-	_ = d.judge(r, c.Robots.Readings, unlimited)
+	d.judge(r, c.Robots.Readings)
 	if c.Usage.TDMRep && c.wantsTDMRep(r, &d) {
 		d.TDMRep = p.TDMRep
 	}
-	_ = c.Usage.judge(&d, r, c.Robots.Readings, unlimited)
+	c.Usage.judge(&d, r, c.Robots.Readings)
 	return d, true
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
@@ -14,19 +13,13 @@ import (
 	"robotsgate/policy/usage"
 )
 
-// TestUsageOf: what a response states is added, also to a robots.txt that takes many steps.
+// TestUsageOf: what a response states is added to what robots.txt and tdmrep.json do.
 func TestUsageOf(t *testing.T) {
 	file, err := usage.ParseTDMRep([]byte(`[{"location": "*", "tdm-reservation": 1, "tdm-policy": "https://a.example/file"}]`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := "User-agent: *\nContent-Usage: search=n\nLicense: https://a.example/robots\n"
-	var lines strings.Builder
-	for i := range 2000 {
-		fmt.Fprintf(&lines, "Content-Usage: %s%d train-ai=n\n", strings.Repeat("/*a", 60), i)
-	}
-	costly := plain + lines.String()
-	path := "/" + strings.Repeat("a/", 1500)
+	robots := "User-agent: *\nContent-Usage: search=n\nLicense: https://a.example/robots\n"
 	for name, c := range map[string]struct {
 		response usage.Input
 		want     string // each preference with its place, then each licence
@@ -40,28 +33,20 @@ func TestUsageOf(t *testing.T) {
 			{Rel: "license", Type: "application/rsl+xml", Href: "https://a.example/page"}}},
 			"search=n robots, tdm=n well-known, https://a.example/robots, https://a.example/file, https://a.example/page"},
 	} {
-		for size, robots := range map[string]string{"plain": plain, "costly": costly} {
-			parsed := robotstxt.Parse([]byte(robots), 0)
-			d := Decision{Allow: true, Reason: NoMatch, Robots: &snapshot.Resolution{File: parsed}, TDMRep: &snapshot.Resolution{TDMRep: file}, Group: parsed.Decide("/", "ExampleBot").Group}
-			in := d.UsageInput(path)
-			in.Effort = new(robotstxt.Quick())
-			usage.Read(&in)
-			if exhausted := in.Effort.Exhausted(); exhausted != (size == "costly") {
-				t.Fatalf("%s: the quick effort is exhausted: %v", size, exhausted)
-			}
-			in.Effort = nil
-			d.Stated = usage.Read(&in)
-			var got []string
-			s := d.UsageOf(path, c.response)
-			for _, p := range s.Preferences {
-				got = append(got, p.Category+"="+p.Value()+" "+string(p.In))
-			}
-			for _, l := range s.Licenses {
-				got = append(got, l.URL)
-			}
-			if strings.Join(got, ", ") != c.want {
-				t.Errorf("%s, %s: got %s, want %s", name, size, strings.Join(got, ", "), c.want)
-			}
+		parsed := robotstxt.Parse([]byte(robots), 0)
+		d := Decision{Allow: true, Reason: NoMatch, Robots: &snapshot.Resolution{File: parsed}, TDMRep: &snapshot.Resolution{TDMRep: file}, Group: parsed.Decide("/", "ExampleBot").Group}
+		in := d.UsageInput("/")
+		d.Stated = usage.Read(&in)
+		var got []string
+		s := d.UsageOf("/", c.response)
+		for _, p := range s.Preferences {
+			got = append(got, p.Category+"="+p.Value()+" "+string(p.In))
+		}
+		for _, l := range s.Licenses {
+			got = append(got, l.URL)
+		}
+		if strings.Join(got, ", ") != c.want {
+			t.Errorf("%s: got %s, want %s", name, strings.Join(got, ", "), c.want)
 		}
 	}
 	d := Decision{Allow: true}

@@ -150,9 +150,6 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 		p.refused = ByLimit
 		p.cause = "out of " + s.What
 		p.detail = "The gate could not open a connection, because it is out of " + s.What + ". This says nothing about the origin. The gate's operator can " + s.Remedy + "."
-	case errors.Is(err, policy.ErrCostly):
-		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "decisions-busy", "Too many costly decisions", "proxy_internal_response", time.Second, ByLimit
-		p.detail = "The rules of this origin take long for this URL, and too many such requests wait already."
 	case errors.Is(err, memory.ErrLimit):
 		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "too-many-requests", "Too many requests in progress", "proxy_internal_response", time.Second, ByLimit
 		p.detail = "This client's requests in progress take as much of the gate's memory as they may."

@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/policy"
 	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/memory"
 )
 
 // A request that the gate has no room to decide about is not the origin's fault.
 func TestBusy(t *testing.T) {
-	for kind, err := range map[string]error{"robots-busy": snapshot.ErrBusy, "decisions-busy": policy.ErrCostly, "too-many-requests": memory.ErrLimit} {
+	for kind, err := range map[string]error{"robots-busy": snapshot.ErrBusy, "too-many-requests": memory.ErrLimit} {
 		p := failure(fmt.Errorf("fetch: %w", err), &inbound{}, nil)
 		if p.status != http.StatusServiceUnavailable || p.retry <= 0 || p.kind != kind || p.refused != ByLimit {
 			t.Errorf("%s: got %+v", kind, p)

@@ -124,7 +124,7 @@ func TestEncodeStated(t *testing.T) {
 		"Content-Usage: train-ai=n\nLicense: https://a.example/l?a=b\n",
 	} {
 		file := robotstxt.Parse([]byte("User-agent: *\n"+robots), 0)
-		in := &usage.Input{Robots: file, Group: file.Group("ExampleBot"), Path: "/", Effort: new(robotstxt.Quick())}
+		in := &usage.Input{Robots: file, Group: file.Group("ExampleBot"), Path: "/", Effort: new(robotstxt.NewEffort())}
 		var memo usage.Memo
 		for _, s := range []usage.Stated{usage.Read(in), memo.Read(in), memo.Read(in)} {
 			for _, redact := range []bool{false, true} {

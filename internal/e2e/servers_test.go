@@ -33,26 +33,12 @@ var webServers = []webServer{
 		command: func(config, dir string) *exec.Cmd {
 			return exec.Command("/usr/sbin/nginx", "-p", dir, "-c", config, "-e", "stderr")
 		}},
-	{name: "apache", config: "apache.conf", install: "apache2", needs: "/usr/sbin/apache2",
-		command: func(config, dir string) *exec.Cmd {
-			return exec.Command("/usr/sbin/apache2", "-d", dir, "-f", config, "-D", "FOREGROUND")
-		}},
 	{name: "tomcat", config: "tomcat.xml", install: "tomcat10", needs: "/usr/share/tomcat10/bin/bootstrap.jar", copies: "/usr/share/tomcat10/etc/web.xml",
 		command: func(config, dir string) *exec.Cmd {
 			return java("-cp", "/usr/share/tomcat10/bin/bootstrap.jar:/usr/share/tomcat10/bin/tomcat-juli.jar",
 				"-Dcatalina.home=/usr/share/tomcat10", "-Dcatalina.base="+dir, "-Djava.io.tmpdir="+dir,
 				"org.apache.catalina.startup.Bootstrap", "-config", config, "start")
 		}},
-	{name: "jetty", config: "jetty.xml", install: "libjetty9-java", needs: "/usr/share/java/jetty9-server.jar",
-		command: func(config, dir string) *exec.Cmd {
-			jars := []string{"/usr/share/java/servlet-api.jar"}
-			for _, part := range []string{"server", "servlet", "http", "io", "util", "xml", "security", "util-ajax"} {
-				jars = append(jars, "/usr/share/java/jetty9-"+part+".jar")
-			}
-			return java("-cp", strings.Join(jars, ":"), "org.eclipse.jetty.xml.XmlConfiguration", config)
-		}},
-	{name: "php", config: "php.sh", install: "php-cli", needs: "/usr/bin/php",
-		command: func(config, dir string) *exec.Cmd { return exec.Command("sh", config) }},
 }
 
 func java(args ...string) *exec.Cmd {

@@ -61,7 +61,7 @@ func testSpellings(t *testing.T, gate string, o origin, spellings []string) {
 	for _, s := range spellings {
 		target := strings.ReplaceAll(s, "{host}", o.address)
 		_, body, _ := direct.get(target, o.address) // an error is like a response without the page
-		if !disallowed(body) {
+		if !disallowed(body) || dropsFirst.MatchString(s) || strings.HasPrefix(body, "disallowed: /docs/plan.secret") && endsEarly.MatchString(s) {
 			continue
 		}
 		served++
@@ -81,6 +81,13 @@ func testSpellings(t *testing.T, gate string, o origin, spellings []string) {
 		}
 	}
 }
+
+// endsEarly matches spellings with what ends a path to the next server. Under a rule that ends with $, as that of
+// plan.secret, SECURITY.md names them as not covered.
+var endsEarly = regexp.MustCompile(`(?i)%(25)*(0[0-9a-f]|1[0-9a-f]|20|23|3f)`)
+
+// dropsFirst matches parameters with an encoded separator or question mark, which Tomcat drops first. They are not covered either.
+var dropsFirst = regexp.MustCompile(`(?i)(;|%(25)*3b)[^/]*(%(25)*(2f|5c|3f)|\\)`)
 
 // throughGate returns the ways to request a target of an origin through the gate.
 func throughGate(t *testing.T, gate string, o origin) map[string]func(target string) (string, error) {

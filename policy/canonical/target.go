@@ -219,4 +219,4 @@ func isHex(c byte) bool {
 
 // IsRobots reports whether the target is the origin's robots.txt, in any
 // spelling.
-func (t Target) IsRobots() bool { return robotstxt.Normalize(t.Path) == "/robots.txt" }
+func (t Target) IsRobots() bool { return robotstxt.IsRobots(t.Path) }

@@ -91,17 +91,3 @@ func BenchmarkDecideHostile(b *testing.B) {
 		f.Decide(path, "ExampleBot")
 	}
 }
-
-func BenchmarkNormalize(b *testing.B) {
-	for name, path := range map[string]string{
-		"normal": "/a/path/that/matches/nothing.html?with=query&x=%C3%A4",
-		"other":  "/a/path/that/matches/nothing.html?with=query&x=%c3%a4",
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				Normalize(path)
-			}
-		})
-	}
-}

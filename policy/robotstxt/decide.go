@@ -1,6 +1,10 @@
 package robotstxt
 
 import (
+	"cmp"
+	"math"
+	"slices"
+
 	"robotsgate/policy/robotstxt/internal/match"
 )
 
@@ -29,73 +33,94 @@ type Verdict struct {
 // Decide says whether the crawler with these product tokens may request path, a URL's path
 // and query as they are sent. A path that no rule matches is allowed (RFC 9309, section
 // 2.2.2).
-func (f *File) Decide(path string, tokens ...string) (v Verdict) {
-	for _, effort := range []Effort{Quick(), Thorough()} {
-		if v = f.DecideWithin(&effort, Reading{Path: path}, tokens...); v.Reason != TooComplex {
-			break
-		}
-	}
-	return v
+func (f *File) Decide(path string, tokens ...string) Verdict {
+	effort := NewEffort()
+	return f.DecideWithin(&effort, path, tokens...)
 }
 
 // An Effort is how much work several decisions may take together, such as the decisions
-// about all [Readings] of a path. Use [Quick] first, and [Thorough] if the reason is
-// TooComplex. The zero Effort is used up.
+// about all [Readings] of a path. The zero Effort is used up.
 type Effort struct {
-	steps   int // that are left
-	indexed bool
+	steps int // that are left
 }
 
-// Quick is an effort of about a millisecond, which is enough for nearly all files.
-func Quick() Effort { return Effort{steps: match.QuickSteps} }
-
-// Thorough is the most that a decision may take, some 20 milliseconds.
-func Thorough() Effort { return Effort{steps: match.MaxSteps, indexed: true} }
+// NewEffort returns the effort of one decision, some 20 milliseconds.
+func NewEffort() Effort { return Effort{match.MaxSteps} }
 
 // Exhausted reports whether the effort was not enough.
-func (e *Effort) Exhausted() bool { return e.steps < 0 }
-
-// The measured cost of each octet of a path that has other readings, and of one that has them by its query only.
-const (
-	readingSteps = 300
-	querySteps   = 8
-)
-
-// Readings is [Readings] with a bounded effort. If that is not enough, ok is false.
-func (e *Effort) Readings(path string) (readings []Reading, ok bool) {
-	switch {
-	case hasReadings(path):
-		e.steps -= readingSteps * len(path)
-	case match.HasDelims(path):
-		e.steps -= querySteps * len(path)
-	default:
-		return nil, true
-	}
-	if e.steps < 0 {
-		return nil, false
-	}
-	return Readings(path), true
-}
+func (e *Effort) Exhausted() bool { return e.steps <= 0 }
 
 // DecideWithin is Decide with a bounded effort, from which it subtracts its own.
-func (f *File) DecideWithin(e *Effort, r Reading, tokens ...string) Verdict {
+func (f *File) DecideWithin(e *Effort, path string, tokens ...string) Verdict {
 	group := f.Group(tokens...)
-	path := r.normal()
-	if path == "/robots.txt" {
+	p := match.NewPath(path)
+	if p.IsRobots() {
 		return Verdict{Allowed: true, Reason: Implicit, Group: group}
 	}
 	if !group.OK() {
 		return Verdict{Allowed: true, Reason: NoGroup}
 	}
-	best := candidate{file: f, Finder: match.Finder{Steps: e.steps}, equalDelims: r.EqualDelims}
-	done := group.search(&best, path, e.indexed)
-	e.steps = best.Steps
+	best := group.search(p, &e.steps)
 	switch {
-	case !done:
+	case e.Exhausted():
 		return Verdict{Reason: TooComplex, Group: group}
-	case best.rule == nil:
+	case best == nil:
 		return Verdict{Allowed: true, Reason: NoMatch, Group: group}
 	}
-	rule := f.public(best.rule)
+	rule := f.public(best)
 	return Verdict{Allowed: rule.Allow, Reason: ByRule, Rule: rule, Group: group}
 }
+
+// search returns the rule that governs path; nil if there is none. If no steps are left, the result is void.
+func (g Group) search(path match.Path, steps *int) (best *rule) {
+	for s := range g.sections() {
+		for i := range s.rules { // the best first
+			r := &s.rules[i]
+			if *steps <= 0 || best != nil && !r.beats(best) {
+				break
+			}
+			if path.Matches(r.pattern, steps) {
+				best = r
+			}
+		}
+	}
+	return best
+}
+
+// Match returns the rule that governs path, a URL's path and query in wire order
+// and without fragment. If ok is false no rule applies, and the path is allowed.
+// The number of its steps is not bounded, unlike that of [File.Decide]: it is for rules
+// that are trusted.
+func (g Group) Match(path string) (r Rule, ok bool) {
+	steps := math.MaxInt
+	best := g.search(match.NewPath(path), &steps)
+	if best == nil {
+		return Rule{}, false
+	}
+	return g.file.public(best), true
+}
+
+// Matching returns the rules of the group that match path, a URL's path and query in
+// wire order: first the one that governs it, as Match finds it, then the others in the
+// order in which they would take its place. It is for explanations. Of rules that take more
+// steps than a decision may, some can be missing.
+func (g Group) Matching(path string) []Rule {
+	var found []*rule
+	steps, p := match.MaxSteps, match.NewPath(path)
+	for s := range g.sections() {
+		for i := range s.rules {
+			if steps > 0 && p.Matches(s.rules[i].pattern, &steps) {
+				found = append(found, &s.rules[i])
+			}
+		}
+	}
+	slices.SortFunc(found, byRank)
+	rules := make([]Rule, len(found))
+	for i, r := range found {
+		rules[i] = g.file.public(r)
+	}
+	return rules
+}
+
+// byRank puts the rule that governs first.
+func byRank(a, b *rule) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.line, b.line)) }

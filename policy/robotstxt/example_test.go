@@ -80,25 +80,19 @@ Sitemap: https://example.com/news.xml
 	// 5 https://example.com/news.xml true
 }
 
-func ExampleNormalize() {
-	fmt.Println(robotstxt.Normalize("/%7Ejoe/caf%c3%a9 or café?a%2fb"))
-	// Output:
-	// /~joe/caf%C3%A9%20or%20caf%C3%A9?a%2Fb
-}
-
 // A crawler that may not fetch /private/ must not reach it by a path that common servers
 // read as /private/.
 func ExampleReadings() {
 	for _, path := range []string{"/private/x", "//private/x", "/private%2Fx"} {
 		fmt.Print(path)
 		for _, r := range robotstxt.Readings(path) {
-			fmt.Print(" ", r.Path)
+			fmt.Print(" ", r)
 		}
 		fmt.Println()
 	}
 	// Output:
 	// /private/x
-	// //private/x /private/x /x
+	// //private/x /private/x
 	// /private%2Fx /private/x
 }
 

@@ -11,10 +11,8 @@ const everyone = "*"
 // A section is the rules of all groups that are for the same crawlers. One for the crawlers that a
 // field such as Crawl-delay is for may have none.
 type section struct {
-	rules      []rule   // see indexRules
-	queryRules []rule   // the same, for the second comparison of package match
-	has        [2]bool  // Disallow rules, Allow rules
-	decoded    *section // the rules whose sub-delims are decoded, for Reading.EqualDelims; nil if there are none
+	rules []rule  // the best first
+	has   [2]bool // Disallow rules, Allow rules
 }
 
 // A binding says that a section is for the crawlers with a name, which is in lower case.
@@ -22,6 +20,7 @@ type binding struct {
 	name    string
 	section int32
 	at      uint32 // where the text has the name for the first time
+	short   bool   // the line has a longer name, which begins with this one and a digit
 }
 
 // A Group is the set of rules that one crawler must obey. The zero Group has none.
@@ -136,18 +135,6 @@ func (g Group) sections() iter.Seq[*section] {
 	return func(yield func(*section) bool) {
 		for _, b := range g.bindings() {
 			if !yield(&g.file.sections[b.section]) {
-				return
-			}
-		}
-	}
-}
-
-// searched returns the sections that a path is compared with: those of the group, and with equalDelims their
-// decoded rules.
-func (g Group) searched(equalDelims bool) iter.Seq[*section] {
-	return func(yield func(*section) bool) {
-		for s := range g.sections() {
-			if !yield(s) || equalDelims && s.decoded != nil && !yield(s.decoded) {
 				return
 			}
 		}

@@ -63,39 +63,28 @@ type list struct {
 
 const notSought = -2 // in list.section
 
-// add adds the names of a User-agent line, and begins a new list if this one is not open.
-func (l *list) add(names ...string) {
+// add adds the name of a User-agent line, and begins a new list if this one is not open.
+func (l *list) add(name string) {
 	if !l.open {
 		*l = list{true, l.names[:0], notSought}
 	}
-	l.names = append(l.names, names...)
+	if name != "" {
+		l.names = append(l.names, name)
+	}
 }
 
 // userAgent adds a line to the group that is open, or opens one. Only Allow and Disallow
 // lines close a group (RFC 9309, section 2.2.1, and its grammar).
 func (p *parser) userAgent(value string, at uint32) {
-	names := agentNames(value)
-	for _, name := range names {
-		if _, seen := p.nameAt[name]; !seen {
-			p.nameAt[name] = at
-		}
-	}
-	p.group.add(names...)
-	p.above.add(names...)
-}
-
-// agentNames returns the names that the value of a User-agent line gives, in lower case.
-func agentNames(value string) (names []string) {
+	name := strings.ToLower(syntax.TokenName(value))
 	if syntax.IsEveryone(value) {
-		return []string{everyone}
+		name = everyone
 	}
-	long, short := syntax.TokenNames(value)
-	for _, name := range []string{long, short} {
-		if name != "" {
-			names = append(names, strings.ToLower(name))
-		}
+	if _, seen := p.nameAt[name]; !seen {
+		p.nameAt[name] = at
 	}
-	return names
+	p.group.add(name)
+	p.above.add(name)
 }
 
 // sectionOf returns the section for the names of a list that is complete.
@@ -116,7 +105,11 @@ func (p *parser) sectionOf(l *list) int32 {
 		}
 		f.sections = append(f.sections, s)
 		for name := range strings.FieldsSeq(key) {
-			f.bindings = append(f.bindings, binding{name, i, p.nameAt[name]})
+			at := p.nameAt[name]
+			f.bindings = append(f.bindings, binding{name: name, section: i, at: at})
+			if short := syntax.ShortName(name); short != name && short != "" {
+				f.bindings = append(f.bindings, binding{name: short, section: i, at: at, short: true})
+			}
 		}
 	}
 	l.section = i
@@ -142,28 +135,14 @@ func (p *parser) rule(s *syntax.Scanner) {
 	}
 	here := &p.file.sections[p.group.section]
 	pattern := NewPattern(s.Value)
-	r := rule{pattern: pattern.normal, at: uint32(s.At), line: uint32(s.Line), rank: uint32(pattern.octets) << 1}
+	r := rule{
+		pattern: pattern.code, at: uint32(s.At), n: uint32(len(s.Value)), line: uint32(s.Line), rank: uint32(pattern.octets) << 1,
+	}
 	if s.Name == syntax.Allow {
 		r.rank |= allows
 	}
 	here.has[r.rank&allows] = true
-	here.add(r, pattern)
-	if decoded, ok := pattern.decoded(); ok {
-		if here.decoded == nil {
-			here.decoded = new(section)
-		}
-		here.decoded.add(r, decoded)
-	}
-}
-
-// add adds a rule with its pattern.
-func (s *section) add(r rule, p Pattern) {
-	r.pattern = p.normal
-	s.rules = append(s.rules, r)
-	if p.query != "" {
-		r.pattern = p.query
-		s.queryRules = append(s.queryRules, r)
-	}
+	here.rules = append(here.rules, r)
 }
 
 // field keeps a line that is neither User-agent, Allow nor Disallow. It does not close the current group, but it
@@ -182,14 +161,12 @@ func (p *parser) finish() *File {
 	f.sections = slices.Clone(f.sections)
 	for i := range f.sections {
 		s := &f.sections[i]
-		for ; s != nil; s = s.decoded {
-			s.rules, s.queryRules = f.indexRules(s.rules), f.indexRules(s.queryRules)
+		slices.SortFunc(s.rules, func(a, b rule) int { return byRank(&a, &b) })
+		if spare := cap(s.rules) - len(s.rules); spare > len(s.rules)/8 {
+			s.rules = slices.Clone(s.rules)
 		}
 	}
-	slices.SortFunc(f.bindings, func(a, b binding) int {
-		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.section, b.section))
-	})
-	f.bindings = slices.Clone(f.bindings)
+	f.bindings = slices.Clone(chosen(f.bindings))
 	slices.SortStableFunc(f.fields, func(a, b field) int { return compareFold(a.name, b.name) })
 	f.fields = slices.Clone(f.fields)
 	for i, name := range syntax.Kept {
@@ -197,4 +174,18 @@ func (p *parser) finish() *File {
 	}
 	f.size = f.measure()
 	return f
+}
+
+// chosen returns the bindings sorted by name, then by section, each once. A short name counts only if no line
+// has the very name: the group for bot2 must not open what the one for bot closes.
+func chosen(all []binding) []binding {
+	slices.SortFunc(all, func(a, b binding) int {
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.section, b.section))
+	})
+	exact := map[string]bool{}
+	for _, b := range all {
+		exact[b.name] = exact[b.name] || !b.short
+	}
+	all = slices.DeleteFunc(all, func(b binding) bool { return b.short && exact[b.name] })
+	return slices.CompactFunc(all, func(a, b binding) bool { return a.name == b.name && a.section == b.section })
 }

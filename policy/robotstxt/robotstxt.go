@@ -19,17 +19,13 @@ package robotstxt
 //
 //	internal/syntax     bytes to text, text to fields: a line number, a name, a value
 //	parse.go            fields to groups and rules
-//	index.go            the rules of a group in an order in which few have to be compared
-//	prefilter.go        the same, for many rules that begin alike
 //	pattern.go          the pattern of a rule, and of other lines that have one
 //
 // and a decision is made by
 //
-//	decide.go           the verdict
 //	group.go            which group the crawler obeys
-//	search.go           which rule of that group governs the path
-//	internal/match      how one rule matches, in the normal form of patterns and paths
-//	matching_rules.go   all rules that match, for explanations
+//	decide.go           which rule of that group governs the path, and the verdict
+//	internal/match      whether one rule matches
 
 import (
 	"unsafe"
@@ -49,8 +45,6 @@ type File struct {
 	bindings []binding              // sorted by name, then by section
 	fields   []field                // sorted by name, then by line
 	kept     [len(syntax.Kept)]span // where the fields of syntax.Kept are
-
-	prefilters map[*rule]*prefilter // of runs of many rules, by their last rule; see indexRules
 }
 
 // Body returns exactly the bytes that were parsed.
@@ -72,23 +66,10 @@ func (f *File) measure() int {
 		size += bytesOf[byte](len(b.name))
 	}
 	for i := range f.sections {
-		size += f.sections[i].measure(f.text)
-		if decoded := f.sections[i].decoded; decoded != nil {
-			size += bytesOf[section](1) + decoded.measure(f.text)
-		}
-	}
-	for _, p := range f.prefilters {
-		size += bytesOf[prefilter](1) + bytesOf[[5]int32](len(p.heads)) + bytesOf[int32](len(p.next)) + 96 // for two maps
-	}
-	return size
-}
-
-// measure returns the memory of a section's rules.
-func (s *section) measure(text string) (size int) {
-	for _, rules := range [][]rule{s.rules, s.queryRules} {
+		rules := f.sections[i].rules
 		size += bytesOf[rule](len(rules))
-		for i := range rules {
-			if r := &rules[i]; !r.asWritten(text) {
+		for j := range rules {
+			if r := &rules[j]; r.pattern != f.written(r) {
 				size += bytesOf[byte](len(r.pattern))
 			}
 		}

@@ -1,9 +1,6 @@
 package robotstxt
 
 import (
-	"strings"
-
-	"robotsgate/policy/robotstxt/internal/match"
 	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
@@ -25,39 +22,22 @@ func (r Rule) String() string {
 // A rule is a Rule as a File keeps it, in 32 bytes: most of the memory that robots.txt
 // files take is their text and their rules.
 type rule struct {
-	pattern string // in normal form; a part of File.text if it is written like that
-	at      uint32 // where the pattern as written begins in File.text
+	pattern string // in the code of package match; a part of File.text if it is written like that
+	at, n   uint32 // the place and the length of the pattern as written, in File.text
 	line    uint32
 	rank    uint32 // twice the octets of the pattern, plus allows
-	up      int32  // see index
 }
 
 const allows = 1 // in rule.rank
 
 // beats reports whether r governs paths that both match: the rule with the most octets
 // does, Allow before Disallow, then the first in the file (RFC 9309, section 2.2.2).
-func (r *rule) beats(o *rule) bool {
-	return r.rank > o.rank || r.rank == o.rank && r.line < o.line
-}
-
-// literal returns the beginning of the pattern that has no wildcards.
-func (r *rule) literal() string { return r.pattern[:match.LiteralLen(r.pattern)] }
+func (r *rule) beats(o *rule) bool { return byRank(r, o) < 0 }
 
 // public returns r as it is written.
 func (f *File) public(r *rule) Rule {
-	pattern := r.pattern
-	if !r.asWritten(f.text) {
-		pattern = f.text[r.at:]
-		if end := strings.IndexAny(pattern, "#\r\n\x00"); end >= 0 {
-			pattern = pattern[:end]
-		}
-		pattern = strings.TrimRight(pattern, syntax.Space)
-	}
-	return Rule{Allow: r.rank&allows != 0, Line: int(r.line), Pattern: pattern}
+	return Rule{Allow: r.rank&allows != 0, Line: int(r.line), Pattern: f.written(r)}
 }
 
-// asWritten reports whether the pattern was in normal form as written. If not, the two
-// differ before the shorter of them ends.
-func (r *rule) asWritten(text string) bool {
-	return strings.HasPrefix(text[r.at:], r.pattern)
-}
+// written returns the pattern of r as it is written.
+func (f *File) written(r *rule) string { return f.text[r.at:][:r.n] }

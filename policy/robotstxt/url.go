@@ -31,9 +31,8 @@ func PathOf(rawURL string) string {
 	return clean + target[len(path):]
 }
 
-// Normalize returns the normal form of the path and query of a URL, in which it is
-// compared with rules (RFC 9309, section 2.2.2).
-func Normalize(path string) string { return match.NormalPath(path) }
+// IsRobots reports whether a path is /robots.txt, in whatever spelling.
+func IsRobots(path string) bool { return match.NewPath(path).IsRobots() }
 
 // afterUserinfo returns the part of a URL after "scheme://" or "//" and after the user
 // name and password. In "example.com/?u=http://a" the colon comes too late to end a

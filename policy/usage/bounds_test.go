@@ -298,7 +298,7 @@ func TestExhausted(t *testing.T) {
 		}
 		fmt.Fprintf(&tdmrep, `{"location":"/*abcd*%d","tdm-reservation":0}`, i)
 	}
-	robots.WriteString("Content-Usage: /*x search=n\nContent-Usage: / train-ai=n\nContent-Usage: /z tdm=n\nContent-Usage: /*" + strings.Repeat("x", 50) + " search=y\n")
+	robots.WriteString("Content-Usage: /*x search=n\nContent-Usage: / train-ai=n\nContent-Usage: /*" + strings.Repeat("x", 50) + " search=y\n")
 	f := robotstxt.Parse([]byte(robots.String()), 0)
 	values := usage.Read(&usage.Input{Group: f.Group(), Path: path}).Values()
 	if values["search"] != "n" || values["train-ai"] != "n" || values["ai-input"] != "n" || values["tdm"] != "" {

@@ -74,7 +74,7 @@ func (in *Input) memoKey(key []byte) (_ []byte, ok bool) {
 				kind := byte(kind)
 				if path, _ := cutPath(r.Value); path != "" {
 					if paths == nil {
-						paths = in.Effort.PathMatcher(in.reading())
+						paths = in.Effort.PathMatcher(in.Path)
 					}
 					if !paths.Matches(robotstxt.NewPattern(path)) {
 						kind += unmatched

@@ -49,7 +49,7 @@ func (c *collector) linesInForce(name string, readable func(statement string) bo
 // matches reports whether the pattern matches the path.
 func (c *collector) matches(pattern robotstxt.Pattern) bool {
 	if c.matcher == nil {
-		c.matcher = cmp.Or(c.in.Effort, new(robotstxt.Thorough())).PathMatcher(c.in.reading())
+		c.matcher = cmp.Or(c.in.Effort, new(robotstxt.NewEffort())).PathMatcher(c.in.Path)
 	}
 	return c.matcher.Matches(pattern)
 }

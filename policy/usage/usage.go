@@ -104,16 +104,9 @@ type Input struct {
 
 	TDMRep *TDMFile // of the origin; nil: there is none
 
-	EqualDelims bool // Path is a [robotstxt.Reading] with EqualDelims
-
 	// Effort bounds the work of matching the paths of statements against Path. When it is exhausted, every
-	// statement counts as one for Path. Several inputs may share an Effort. nil: a thorough one.
+	// statement counts as one for Path. Several inputs may share an Effort. nil: one of its own.
 	Effort *robotstxt.Effort
-}
-
-// reading returns the path as it is compared.
-func (in *Input) reading() robotstxt.Reading {
-	return robotstxt.Reading{Path: in.Path, EqualDelims: in.EqualDelims}
 }
 
 // Stated is what is in force for a URL. Treat it as immutable.

@@ -22,7 +22,7 @@ func (l *linter) userAgent(s *syntax.Scanner, plain bool) {
 	}
 	l.lastLine, l.separated = s.Line, false
 
-	name, _ := syntax.TokenNames(s.Value)
+	name := syntax.TokenName(s.Value)
 	if syntax.IsEveryone(s.Value) {
 		name = "*"
 	}

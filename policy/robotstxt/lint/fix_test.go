@@ -297,11 +297,9 @@ func advice(data, fixed []byte) error {
 // allowed decides as the gate does: a path that some server reads as a denied one is denied, too.
 func allowed(f *robotstxt.File, path, token string) bool {
 	v := f.Decide(path, token)
-	spelled := v.Rule.SpellsLike(path)
-	return v.Allowed && !slices.ContainsFunc(robotstxt.Readings(path), func(r robotstxt.Reading) bool {
-		effort := robotstxt.Thorough()
-		return (!spelled || r.OnlyQuery) && !f.DecideWithin(&effort, r, token).Allowed
-	})
+	return v.Allowed && (v.Rule.SpellsLike(path) || !slices.ContainsFunc(robotstxt.Readings(path), func(reading string) bool {
+		return !f.Decide(reading, token).Allowed
+	}))
 }
 
 // derivedPaths returns some of the paths that the rules of a file match, or nearly match.

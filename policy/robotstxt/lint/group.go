@@ -91,7 +91,7 @@ type judge struct {
 // maxEfforts and maxVerdicts bound how long a judge decides, to some 100 milliseconds each. That is
 // enough for files that people write.
 const (
-	maxEfforts  = 100
+	maxEfforts  = 4
 	maxVerdicts = 50000
 )
 
@@ -114,10 +114,10 @@ func (j *judge) misses(r lintRule, token string) bool {
 func (j *judge) decide(path string, tokens ...string) robotstxt.Verdict {
 	if j.verdicts == 0 || j.effort.Exhausted() {
 		j.efforts++
-		j.effort = robotstxt.Quick()
+		j.effort = robotstxt.NewEffort()
 	}
 	j.verdicts++
-	return j.file.DecideWithin(&j.effort, robotstxt.Reading{Path: path}, tokens...)
+	return j.file.DecideWithin(&j.effort, path, tokens...)
 }
 
 // spent reports whether the judge has decided long enough.

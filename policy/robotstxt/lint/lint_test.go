@@ -214,7 +214,7 @@ func nothingIgnored(t *testing.T, data []byte, limit int) {
 		switch s.Name {
 		case syntax.UserAgent:
 			began = true
-			long, _ := syntax.TokenNames(s.Value)
+			long := syntax.TokenName(s.Value)
 			ignored = long == "" && !syntax.IsEveryone(s.Value)
 		case syntax.Allow:
 			ignored = !began || s.Value == "" || strings.IndexByte("/*", s.Value[0]) < 0

@@ -64,7 +64,7 @@ func (l *linter) pattern(s *syntax.Scanner) {
 		l.respelt(s)
 		l.wildcards(p, s.Line)
 	}
-	if path, anchored := strings.CutSuffix(match.Normal(p), "$"); path == "/robots.txt" && s.Name == syntax.Disallow {
+	if path, anchored := strings.CutSuffix(normalForm(p), "$"); path == "/robots.txt" && s.Name == syntax.Disallow {
 		if anchored {
 			l.report(Crawlers, s.Line, "/robots.txt is always allowed, so the rule does nothing")
 		} else {
@@ -125,13 +125,13 @@ func (l *linter) doubtful(s *syntax.Scanner) bool {
 
 // unsafe reports characters of ASCII that URLs have percent-encoded.
 func unsafe(r rune) bool {
-	return r < utf8.RuneSelf && match.Encodes(byte(r)) && r != '$' && r != '*'
+	return r < utf8.RuneSelf && match.Encodes(byte(r))
 }
 
 // respelt corrects a pattern that is not in normal form.
 func (l *linter) respelt(s *syntax.Scanner) {
 	p := s.Value
-	normal := match.Normal(p)
+	normal := normalForm(p)
 	why := "the hex digits of a percent-encoded character are compared in upper case, but not by every crawler"
 	switch {
 	case normal == p:

@@ -26,7 +26,7 @@ type lintRule struct {
 }
 
 func newLintRule(s *syntax.Scanner) lintRule {
-	normal := match.Normal(s.Value)
+	normal := normalForm(s.Value)
 	r := lintRule{allow: s.Name == syntax.Allow, line: s.Line, rank: 2 * len(normal), text: s.Value}
 	if r.allow {
 		r.rank++
@@ -94,28 +94,25 @@ func (l *linter) redundant(rules []lintRule) {
 // in place of every star: only a star matches such an octet, and a star also matches
 // anything in its place. The end of r, unless it is fixed, stands for anything too.
 func (l *linter) broader(r *lintRule, broad []*lintRule) *lintRule {
-	if len(broad) == 0 || match.ComparesQuery(r.core) {
-		return nil // the second comparison of queries is not considered
+	if len(broad) == 0 || match.HasEscapes(match.Pattern(r.core)) {
+		return nil // what the place in a URL decides is not considered
 	}
-	path, anchored := strings.CutSuffix(strings.ReplaceAll(r.core, "*", "\x00"), "$")
+	text, anchored := strings.CutSuffix(strings.ReplaceAll(r.core, "*", "\x00"), "$")
 	if !anchored {
-		path += "\x00"
+		text += "\x00"
 	}
-	if path[0] == 0 && !strings.HasPrefix(path, "\x00/") {
-		path = "/" + path // every path begins with a slash, which the star matches
+	if text[0] == 0 && !strings.HasPrefix(text, "\x00/") {
+		text = "/" + text // every path begins with a slash, which the star matches
 	}
-	unbounded := match.Finder{Steps: math.MaxInt} // maxLintWork is the bound
+	path := match.NewPath(text)
 	for _, b := range broad {
 		if b.rank <= r.rank || l.work > maxLintWork {
 			return nil
 		}
-		n := match.LiteralLen(b.core)
-		l.work += 4 + n
-		if !strings.HasPrefix(path, b.core[:n]) {
-			continue
-		}
-		l.work += len(path) + len(b.core)
-		if unbounded.MatchWild(b.core[n:], path[n:]) {
+		steps := math.MaxInt // maxLintWork is the bound
+		pattern := match.Pattern(b.core)
+		matches := path.Matches(pattern, &steps)
+		if l.work += 4 + len(pattern) + math.MaxInt - steps; matches {
 			return b
 		}
 	}

@@ -2,15 +2,18 @@ package syntax
 
 import "strings"
 
-// TokenNames returns the names that the value of a User-agent line gives: the longest
-// prefix that is valid in a product token, and the shorter one without digits that
-// Google's parser reads, if it differs. Sites write for both.
-func TokenNames(value string) (long, short string) {
-	long = value[:len(value)-len(strings.TrimLeft(value, tokenBytes))]
-	if i := strings.IndexAny(long, digits); i >= 0 {
-		short = long[:i]
+// TokenName returns the name that the value of a User-agent line gives: the longest
+// prefix that is valid in a product token.
+func TokenName(value string) string {
+	return value[:len(value)-len(strings.TrimLeft(value, tokenBytes))]
+}
+
+// ShortName returns the part of a name that Google's parser reads: up to a digit. Sites write for it.
+func ShortName(name string) string {
+	if i := strings.IndexAny(name, digits); i >= 0 {
+		return name[:i]
 	}
-	return long, short
+	return name
 }
 
 // tokenBytes may be part of a product token.
