@@ -85,10 +85,13 @@ func (f *fetcher) fetch(ctx context.Context, of Scope, start, userAgent string, 
 		case err != nil && hop == 0 && unresolved(err):
 			return nil, nil, fmt.Errorf("%w: %w", ErrNoHost, err)
 		case err != nil:
-			return &Snapshot{URL: s.URL, Error: shortened(f.reason(ctx, err)), Fetched: time.Now()}, nil, nil
+			return &Snapshot{URL: s.URL, Error: failed(hop, s.URL, f.reason(ctx, err)), Fetched: time.Now()}, nil, nil
 		case s.Status == http.StatusNotModified && len(asked) > 0:
 			return confirmed(prior.Good, s), prior.file, nil
 		case next == "":
+			if s.Error != "" {
+				s.Error = failed(hop, s.URL, s.Error)
+			}
 			return s, file, nil
 		case hop == f.settings.MaxRedirects:
 			s.Looped = true // RFC 9309, 2.3.1.2: as if there were none
@@ -264,6 +267,14 @@ func location(resp *http.Response) (string, error) {
 	return target.String(), nil
 }
 
+// failed says why there is no answer. After a redirect it names the target, since the fault is not the origin's.
+func failed(hop int, at, why string) string {
+	if hop > 0 {
+		why = fmt.Sprintf("the redirect to %.150s failed: %s", at, why)
+	}
+	return shortened(why)
+}
+
 // shortened returns a text that is kept, within maxError.
 func shortened(text string) string {
 	if len(text) <= maxError {
@@ -279,7 +290,7 @@ func (f *fetcher) reason(ctx context.Context, err error) string {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case unresolved(err):
-		return "a redirect leads to a name that does not resolve" // without the resolver's address
+		return "its name does not resolve" // without the resolver's address
 	case errors.Is(err, ErrParent):
 		return err.Error() + "; check " + ParentSettings
 	case errors.As(err, &certificate):

@@ -208,7 +208,7 @@ func TestReason(t *testing.T) {
 		{t.Context(), io.ErrUnexpectedEOF, "the answer was cut short"},
 		{t.Context(), io.EOF, "the origin closed the connection without an answer"},
 		{t.Context(), errors.New("tls: no"), "tls: no"},
-		{t.Context(), &net.OpError{Op: "dial", Err: dns}, "a redirect leads to a name that does not resolve"},
+		{t.Context(), &net.OpError{Op: "dial", Err: dns}, "its name does not resolve"},
 		{t.Context(), fmt.Errorf("%w: %w", ErrParent, dns), ErrParent.Error() + ": " + dns.Error() + "; check " + ParentSettings},
 		{t.Context(), fmt.Errorf("tls: %w", certificate), "x509: signed by nobody; if its CA is your own, name it in egress.ca_file"},
 	} {
