@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -132,6 +133,9 @@ func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, com
 		s.Note("%s", line)
 	}
 	if requests.None() {
+		if len(ends.Failed()) > 0 { // of tunnels without a request
+			causes = []string{"no request came through the gate, but connections came and were given up before one: a client that gives up the TLS handshake does not trust the CA, which the file in SSL_CERT_FILE has; robotsgate doctor says what it needs"}
+		}
 		for _, line := range causes {
 			s.Note("%s", line)
 		}
@@ -151,12 +155,44 @@ func beside(ctx context.Context, s console.Streams, c *gate.Config, o gate.Optio
 	if err != nil {
 		return 0, nil, err
 	}
+	if version := oldNode(ctx, command[0]); version != "" {
+		s.Warn("%s runs with Node %s, which ignores the proxy variables, so that its requests may go around the gate: use Node 22.21, 24.5 or later, or --confine", command[0], version)
+	}
 	stop := serving(ctx, g)
 	status, seen, err := execute(command, commandVars(g), s)
 	if err := errors.Join(err, stop()); err != nil {
 		return 0, nil, err
 	}
 	return status, processes.NoRequests(seen, status), nil
+}
+
+// oldNode returns the version of the Node that runs a program if it ignores NODE_USE_ENV_PROXY for some requests or all.
+func oldNode(ctx context.Context, program string) string {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return ""
+	}
+	if filepath.Base(path) != "node" {
+		head := make([]byte, 128)
+		if f, err := os.Open(path); err == nil {
+			_, _ = f.Read(head)
+			f.Close()
+		}
+		if line, _, _ := strings.Cut(string(head), "\n"); !strings.HasPrefix(line, "#!") || !strings.Contains(line, "node") {
+			return ""
+		}
+		path = "node"
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.WaitDelay = time.Second
+	version, _ := cmd.Output()
+	var major, minor int
+	if _, err := fmt.Sscanf(string(version), "v%d.%d", &major, &minor); err != nil || major > 24 || major == 24 && minor >= 5 || major == 22 && minor >= 21 {
+		return ""
+	}
+	return field.Cut(strings.TrimSpace(string(version)))
 }
 
 // serving runs a gate until the returned function is called, which returns the gate's error.
