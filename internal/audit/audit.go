@@ -23,7 +23,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -71,11 +70,6 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 	}
 	var err error
 	o.Evidence.Path, o.Evidence.Files, o.Evidence.Witnesses = o.File, filesOf, o.Witnesses
-	if o.File != "-" {
-		if o.Evidence.Path, err = filepath.Abs(o.File); err != nil {
-			return nil, err
-		}
-	}
 	if l.writer.lines, err = evidence.OpenLog(o.Evidence); err != nil {
 		return nil, err
 	}
