@@ -18,7 +18,6 @@ package cli
 
 import (
 	"embed"
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -53,14 +52,11 @@ type Pacing struct {
 	CrawlDelay *string `placeholder:"obey" help:"obey: keep the distance that Crawl-delay asks for; announce: only report it. Precedes FILE."`
 }
 
-func (p Pacing) apply(c *gate.Config) error {
-	if p.CrawlDelay == nil {
-		return nil
+func (p Pacing) apply(c *gate.Config) (err error) {
+	if p.CrawlDelay != nil {
+		err = c.SetCrawlDelay(*p.CrawlDelay)
 	}
-	if err := c.SetCrawlDelay(*p.CrawlDelay); err != nil {
-		return fmt.Errorf("--crawl-delay: %w", err)
-	}
-	return nil
+	return err
 }
 
 // outputs has a template for each report that commands print for people.

@@ -74,12 +74,12 @@ func (c *Config) SetUserAgent(userAgent string) error {
 // NamesAgents reports whether crawlers are the file's, so that user_agent belongs there. Those of robotsgate demo are not.
 func (c *Config) NamesAgents() bool { return c.Has("crawlers") && c.File() != "" }
 
-// SetCrawlDelay replaces pace.crawl_delay.
+// SetCrawlDelay replaces pace.crawl_delay with the value of --crawl-delay.
 func (c *Config) SetCrawlDelay(value string) error {
 	c.Pace.CrawlDelay = pace.CrawlDelay(value)
 	c.source.Replace("pace.crawl_delay", "--crawl-delay")
 	if value != string(pace.Obey) && value != string(pace.Announce) {
-		return fmt.Errorf("is %q: write %s or %s", value, pace.Obey, pace.Announce)
+		return fmt.Errorf("--crawl-delay: is %q: write %s or %s", value, pace.Obey, pace.Announce)
 	}
 	return nil
 }
