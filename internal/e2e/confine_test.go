@@ -478,6 +478,7 @@ func TestConfinedDescriptors(t *testing.T) {
 // TestConfinedEnd checks that all descendants end with the command, and with the gate when that is
 // killed.
 func TestConfinedEnd(t *testing.T) {
+	gatetest.Needs(t, "setsid", "sleep")
 	asConfinedUsers(t, func(t *testing.T, u *confinedUser) {
 		// A process that has left its session, and ignores signals.
 		daemon := `setsid sh -c 'trap "" TERM HUP INT; echo > ready; while :; do sleep 0.1; done' > /dev/null 2>&1 &
