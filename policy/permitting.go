@@ -10,6 +10,7 @@ import (
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/snapshot"
 )
 
 // Permitting returns the override that allows a crawler's requests with a method for a target's path, at all schemes and
@@ -43,9 +44,9 @@ func Permitting(t canonical.Target, method, crawler string) *Override {
 
 // Permit returns the override of [Permitting] for a denied request with a method for a target, as an entry of overrides
 // in a configuration. It stands in front of the others. It is empty if the request is allowed, or no override
-// can name it.
+// can name it, or none could help.
 func (d *Decision) Permit(t canonical.Target, method string) string {
-	if d.Allow || d.Crawler == nil {
+	if d.Allow || d.Crawler == nil || d.ParentFailed() {
 		return ""
 	}
 	o := Permitting(t, method, d.Crawler.Name)
@@ -53,6 +54,11 @@ func (d *Decision) Permit(t canonical.Target, method string) string {
 		return ""
 	}
 	return o.Line()
+}
+
+// ParentFailed reports whether robots.txt is unreachable because the parent proxy is, through which no request would come.
+func (d *Decision) ParentFailed() bool {
+	return d.Reason == IsUnreachable && strings.HasPrefix(d.Robots.Snapshot.Error, snapshot.ErrParent.Error())
 }
 
 // EscapePath escapes the characters of a path that mean something in a pattern.

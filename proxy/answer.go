@@ -98,6 +98,9 @@ func refusal(in *inbound, s *signals) *answer {
 		p.status, p.title, p.retry = in.settings.Engine.UnreachableStatus(), "robots.txt is unreachable", d.Robots.Retry
 		why := d.Robots.Snapshot.Error
 		p.detail = fmt.Sprintf("%s could not be fetched (%s). Until it can be fetched, all requests to this origin are denied (RFC 9309, 2.3.1.4).", d.RobotsURL, why)
+		if d.ParentFailed() {
+			p.title, p.fault = "The parent proxy could not be reached", "proxy_configuration_error"
+		}
 	case policy.TooComplex:
 		p.title = "robots.txt is too complex for this URL"
 		p.detail = "To compare this URL with all rules of " + d.RobotsURL + ", in the group for " + d.Group.Written() + ", takes more steps than a decision may, so it is denied. A shorter URL may be decided."
@@ -124,6 +127,7 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 	var op *net.OpError
 	var timeout net.Error
 	var certificate *tls.CertificateVerificationError
+	var unreadable *snapshot.AnswerError
 	switch {
 	case upload != nil && upload.Limit.Fired():
 		p.status, p.title, p.fault, p.closeAfter = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", in.http1()
@@ -160,21 +164,26 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 		p.fault, p.detail = "dns_error", "The name "+in.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
 	case errors.Is(err, errInvalidResponse):
 		p.fault, p.detail = "http_protocol_error", "The origin's answer has a status or a field that it must not have."
+	case errors.As(err, &unreadable):
+		p.title, p.fault, p.cause = "The origin's answer could not be read", cmp.Or(unreadable.Fault, "http_protocol_error"), unreadable.Why
+		p.detail = "The origin has answered, but not by the rules of HTTP: " + unreadable.Why + "."
+	case errors.Is(err, origin.ErrNoTunnel):
+		p.fault, p.detail = "destination_unavailable", "The parent proxy opens no tunnel to the origin: "+innermost(err)+"."
 	case errors.Is(err, context.Canceled):
 		p.fault, p.detail = "connection_terminated", "The request was given up before the origin answered."
 	case errors.As(err, &op) && op.Op == "dial" && op.Timeout():
-		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "connection_timeout", "The origin did not accept a connection within egress.dial_timeout."
+		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "connection_timeout", "The origin did not accept a connection, or did not complete the TLS handshake, within egress.dial_timeout."
 	case errors.As(err, &timeout) && timeout.Timeout():
-		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "http_response_timeout", "The origin did not answer in time."
+		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "http_response_timeout", "The origin did not answer within egress.response_header_timeout. If its answers take longer, as those of language models may, the gate's operator can raise that."
 	case errors.Is(err, syscall.ECONNREFUSED):
 		p.fault, p.detail = "connection_refused", "The origin refuses connections."
 	case errors.As(err, &certificate):
 		p.fault, p.cause = "tls_certificate_error", innermost(err)
-		p.detail = "The origin's certificate is not trusted: " + innermost(err) + ". If it is your own, add its root with egress.ca_file."
+		p.detail = "The origin's certificate is not trusted: " + snapshot.CertificateFault(certificate) + "."
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		p.fault, p.detail = "connection_terminated", "The origin closed the connection without a complete answer."
 	default:
-		p.fault, p.detail = "destination_unavailable", "The origin could not be reached, or its answer was not understood."
+		p.fault, p.detail = "destination_unavailable", "The origin could not be reached."
 	}
 	return p
 }

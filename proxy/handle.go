@@ -284,6 +284,7 @@ func (x *exchange) roundTrip(r *http.Request) (*http.Response, sign.Signature, e
 	if u := x.out.Upload; u != nil && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue") {
 		u.Proceed = x.informational.SendContinue
 	}
+	r = x.conn.logins.Bind(r)
 	if wrapped := x.settings.wrapped[x.crawler]; wrapped != nil {
 		return sign.RoundTrip(wrapped, r)
 	}

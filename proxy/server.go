@@ -51,9 +51,17 @@ func New(o Options) (*Proxy, error) {
 	p.outer = p.server(p.serveOuter)
 	p.outer.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		accepted := c.(*client.Conn)
-		return context.WithValue(accepted.Disconnect.ConnContext(ctx), connectionKey{}, &connection{client: accepted})
+		conn := &connection{client: accepted}
+		accepted.End = conn.logins.End
+		return context.WithValue(accepted.Disconnect.ConnContext(ctx), connectionKey{}, conn)
 	}
-	p.outer.ConnState = func(c net.Conn, state http.ConnState) { c.(*client.Conn).Disconnect.ConnState(state) }
+	p.outer.ConnState = func(c net.Conn, state http.ConnState) {
+		accepted := c.(*client.Conn)
+		accepted.Disconnect.ConnState(state)
+		if state == http.StateClosed || state == http.StateHijacked {
+			accepted.End()
+		}
+	}
 	p.inner = p.server(p.serveInner)
 	p.inner.TLSConfig = p.tls
 	p.inner.ConnState = func(c net.Conn, state http.ConnState) {
@@ -63,6 +71,9 @@ func New(o Options) (*Proxy, error) {
 		}
 		if under := t.client.Buffer(); state == http.StateIdle && under != nil {
 			under.CancelHold() // no HTTP/2 stream is open: what is written now ends one
+		}
+		if state == http.StateClosed || state == http.StateHijacked {
+			t.end()
 		}
 		p.hints.ConnState(c, &t.TLSClient, state)
 		p.tunnelState(t, net.Conn(t) != c, state)
@@ -77,7 +88,9 @@ func New(o Options) (*Proxy, error) {
 		if t.disconnect != nil {
 			ctx = t.disconnect.ConnContext(ctx)
 		}
-		return context.WithValue(ctx, connectionKey{}, &connection{t.client, t, t.port != "" && !t.socks, t.socks})
+		conn := &connection{client: t.client, tunnel: t, redirected: t.port != "" && !t.socks, socks: t.socks}
+		t.end = conn.logins.End
+		return context.WithValue(ctx, connectionKey{}, conn)
 	}
 	return p, nil
 }

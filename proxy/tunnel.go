@@ -9,6 +9,7 @@ import (
 	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/client"
+	"robotsgate/proxy/internal/origin"
 )
 
 // A connection is what a request arrived on. Its server puts it into the context of each request.
@@ -18,6 +19,7 @@ type connection struct {
 	// redirected is set if the client does not know that it speaks to the gate.
 	redirected bool
 	socks      bool // the client has sent a SOCKS request
+	logins     origin.Session
 }
 
 type connectionKey struct{}
@@ -50,6 +52,7 @@ type tunnel struct {
 	login      *auth.Login                // that CONNECT or the SOCKS request came with; nil: none
 	opened     inbound                    // the tunnel as a whole; without a connection: the client has asked for none
 	carried    atomic.Bool                // a request has reached its handler
+	end        func()                     // called when the inner server has served it
 }
 
 // tunnelOf returns the tunnel that a connection is, or that is below its TLS; nil if there is none.

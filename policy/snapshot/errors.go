@@ -1,11 +1,19 @@
 package snapshot
 
-import "errors"
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"strconv"
+	"strings"
+)
 
 // ParentSettings says where the parent proxy is set, for advice.
 const ParentSettings = "egress.proxy or, for run, the variables https_proxy, http_proxy and all_proxy"
 
-// Errors of [Resolver.Resolve]. A RoundTripper wraps ErrProhibited, ErrParent, ErrExhausted and ErrUnsigned.
+// Errors of [Resolver.Resolve]. A RoundTripper wraps ErrProhibited, ErrParent, ErrExhausted and ErrUnsigned,
+// and returns an AnswerError.
 var (
 	// ErrProhibited says that the operator's egress rules forbid the destination.
 	ErrProhibited = errors.New("destination is prohibited")
@@ -23,3 +31,23 @@ var (
 	// ErrUnsigned says that a request must be signed and could not be, so that it was not sent.
 	ErrUnsigned = errors.New("the request could not be signed")
 )
+
+// An AnswerError says why the answer of an origin, which has come, cannot be read.
+type AnswerError struct {
+	Why   string
+	Fault string // the type of the error (RFC 9209, 2.3); "": http_protocol_error
+}
+
+func (e *AnswerError) Error() string { return "the answer cannot be read: " + e.Why }
+
+// CertificateFault says what is wrong with the certificate of an origin, and what to do about it.
+func CertificateFault(err *tls.CertificateVerificationError) string {
+	text, sent := strings.TrimPrefix(err.Err.Error(), "x509: "), err.UnverifiedCertificates
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err.Err); !unknown {
+		return text
+	}
+	if n := len(sent); n > 0 && !bytes.Equal(sent[n-1].RawIssuer, sent[n-1].RawSubject) {
+		text += "; the chain is incomplete: the origin does not send the certificate of " + strconv.Quote(sent[n-1].Issuer.String())
+	}
+	return text + "; if its CA is your own, name it in egress.ca_file"
+}

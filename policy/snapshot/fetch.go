@@ -292,9 +292,10 @@ func (f *fetcher) reason(ctx context.Context, err error) string {
 	case unresolved(err):
 		return "its name does not resolve" // without the resolver's address
 	case errors.Is(err, ErrParent):
-		return err.Error() + "; check " + ParentSettings
+		_, what, _ := strings.Cut(err.Error(), ErrParent.Error())
+		return ErrParent.Error() + what + "; check " + ParentSettings
 	case errors.As(err, &certificate):
-		return certificate.Err.Error() + "; if its CA is your own, name it in egress.ca_file"
+		return CertificateFault(certificate)
 	case ctx.Err() != nil:
 		return "no complete answer within robots.timeout"
 	case errors.Is(err, io.ErrUnexpectedEOF):

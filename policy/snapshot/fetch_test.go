@@ -3,6 +3,8 @@ package snapshot
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
@@ -198,7 +200,12 @@ func TestReason(t *testing.T) {
 	dead, cancel := context.WithCancel(t.Context())
 	cancel()
 	dns := &net.DNSError{Err: "no such host", Name: "x.example", Server: "10.0.0.53:53", IsNotFound: true}
-	certificate := &tls.CertificateVerificationError{Err: errors.New("x509: signed by nobody")}
+	invalid := func(err error, sent ...*x509.Certificate) error {
+		return fmt.Errorf("tls: %w", &tls.CertificateVerificationError{Err: err, UnverifiedCertificates: sent})
+	}
+	leaf := &x509.Certificate{RawSubject: []byte("leaf"), RawIssuer: []byte("CA"), Issuer: pkix.Name{CommonName: "Some CA"}, DNSNames: []string{"a.example"}}
+	root := &x509.Certificate{RawSubject: []byte("CA"), RawIssuer: []byte("CA")}
+	const ownCA = "certificate signed by unknown authority; if its CA is your own, name it in egress.ca_file"
 	for _, test := range []struct {
 		ctx  context.Context
 		err  error
@@ -210,7 +217,12 @@ func TestReason(t *testing.T) {
 		{t.Context(), errors.New("tls: no"), "tls: no"},
 		{t.Context(), &net.OpError{Op: "dial", Err: dns}, "its name does not resolve"},
 		{t.Context(), fmt.Errorf("%w: %w", ErrParent, dns), ErrParent.Error() + ": " + dns.Error() + "; check " + ParentSettings},
-		{t.Context(), fmt.Errorf("tls: %w", certificate), "x509: signed by nobody; if its CA is your own, name it in egress.ca_file"},
+		{t.Context(), fmt.Errorf("parent.example: %w: %w", ErrParent, io.EOF), ErrParent.Error() + ": EOF; check " + ParentSettings},
+		{t.Context(), invalid(x509.UnknownAuthorityError{Cert: leaf}, leaf, root), ownCA},
+		{t.Context(), invalid(x509.UnknownAuthorityError{Cert: leaf}, leaf), strings.Replace(ownCA, ";", `; the chain is incomplete: the origin does not send the certificate of "CN=Some CA";`, 1)},
+		{t.Context(), invalid(x509.HostnameError{Certificate: leaf, Host: "b.example"}, leaf), "certificate is valid for a.example, not b.example"},
+		{t.Context(), invalid(x509.CertificateInvalidError{Reason: x509.Expired}, leaf), "certificate has expired or is not yet valid: "},
+		{t.Context(), &AnswerError{Why: "too many transfer encodings"}, "the answer cannot be read: too many transfer encodings"},
 	} {
 		if got := f.reason(test.ctx, test.err); got != test.want {
 			t.Errorf("%v: got %q, want %q", test.err, got, test.want)

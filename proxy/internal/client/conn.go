@@ -31,6 +31,7 @@ type Conn struct {
 	net.Conn
 	Memory     *memory.Client // of all the client's connections
 	Disconnect *DisconnectDetector
+	End        func() // called when the server of c has served it
 
 	listener *Listener
 	state    connState

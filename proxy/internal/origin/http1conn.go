@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
@@ -72,7 +73,7 @@ func (c *http1Conn) returnReader() {
 	c.reader = nil
 }
 
-var errLongHead = fmt.Errorf("the head of the origin's answer is longer than %d bytes or %d lines", maxResponseHeader, maxHeadLines)
+var errLongHead = &snapshot.AnswerError{Fault: sizeFault, Why: fmt.Sprintf("its head is longer than %d bytes or %d lines", maxResponseHeader, maxHeadLines)}
 
 // Read is what reader reads from.
 func (c *http1Conn) Read(p []byte) (int, error) {
@@ -143,7 +144,7 @@ func (c *http1Conn) ask(req *http.Request, written []byte, deadline time.Time) (
 		case err != nil && c.timedOut:
 			return nil, errNoAnswer
 		case err != nil:
-			return nil, err
+			return nil, fmt.Errorf("%s%w", http1Broken, err)
 		case resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols:
 			c.left, c.head.ended, c.deadline = math.MaxInt64, true, time.Time{}
 			return resp, c.conn.SetDeadline(time.Time{})

@@ -31,14 +31,25 @@ const maxResponseHeader = 1 << 20
 type netHTTP struct {
 	large *http.Transport            // with largeWindow
 	small *http.Transport            // with smallWindow; may be the same
+	http1 *http.Transport            // for what must not speak HTTP/2
 	limit time.Duration              // until the head of the response, with all attempts
 	check func(*http.Response) error // of a response to a request in clear: it returns an error if it is the parent's own
 
-	http2Origins recent[struct{}] // hosts that have answered over HTTP/2, see withUpload
+	http2Origins recent[struct{}]  // hosts that have answered over HTTP/2, see withUpload
+	http1Origins recent[time.Time] // hosts that want HTTP/1.1, and until when that is remembered
+	challenged   *recent[struct{}] // of a Session: hosts that have asked for a login; nil: it is none
 }
 
-func (u *Transport) newNetHTTP(c Config, limit time.Duration, idle int) *netHTTP {
-	n := &netHTTP{limit: limit, check: u.checkLogin}
+// http1Time is how long it is remembered that a host wants HTTP/1.1.
+const http1Time = 10 * time.Minute
+
+// limit returns how long to wait for the head of a response: to connect, for the TLS handshake, and for the response.
+func limit(c Config) time.Duration { return 2*c.DialTimeout + c.ResponseHeaderTimeout }
+
+func (u *Transport) newNetHTTP(c Config, idle int) *netHTTP {
+	n := &netHTTP{limit: limit(c), check: u.checkLogin, http1: u.newTransport(c, onlyWindow, max(1, idle/16))}
+	n.http1.ForceAttemptHTTP2, n.http1.DialTLSContext, n.http1.Protocols = false, nil, new(http.Protocols)
+	n.http1.Protocols.SetHTTP1(true)
 	if c.MaxConnsPerHost > 0 { // with two Transports there would be twice as many
 		n.large = u.newTransport(c, onlyWindow, idle)
 		n.small = n.large
@@ -71,7 +82,8 @@ func (u *Transport) newTransport(c Config, window, idle int) *http.Transport {
 	}
 	if answersRequests(c.Parent) { // Transport itself sends CONNECT
 		t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			return keepAnswer(u.dial(ctx, network, address))
+			conn, err := u.dial(ctx, network, address)
+			return keepAnswer(&parentConn{Conn: conn}, err)
 		}
 		t.Proxy = http.ProxyURL(c.Parent)
 		t.ProxyConnectHeader = http.Header{"User-Agent": {""}} // otherwise net/http adds its own
@@ -104,7 +116,9 @@ var (
 func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	t := n.large
 	secure := req.URL.Scheme == "https" // it may be HTTP/2
-	if secure {
+	if until, known := n.http1Origins.get(req.URL.Host); secure && known && time.Now().Before(until) {
+		t = n.http1
+	} else if secure {
 		reserved := memory.FromContext(req.Context())
 		if !reserved.Take(uploadCost(req.ContentLength), memory.ForProgress) {
 			return nil, memory.ErrLimit
@@ -117,6 +131,14 @@ func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	if errors.Is(err, errHTTP1) { // nothing has been sent
 		n.http2Origins.remove(req.URL.Host)
 		resp, err = n.try(t, req)
+	}
+	if err != nil && wantsHTTP1.MatchString(err.Error()) { // RFC 9113, 7: only a connection over HTTP/2 can say so
+		n.http1Origins.put(req.URL.Host, time.Now().Add(http1Time))
+		n.http2Origins.remove(req.URL.Host)
+		if req.Body != nil && req.Body != http.NoBody {
+			return nil, errTwice
+		}
+		return n.try(n.http1, req)
 	}
 	return resp, err
 }
@@ -162,6 +184,7 @@ func (n *netHTTP) try(t *http.Transport, req *http.Request) (*http.Response, err
 func (n *netHTTP) CloseIdleConnections() {
 	n.large.CloseIdleConnections()
 	n.small.CloseIdleConnections()
+	n.http1.CloseIdleConnections()
 }
 
 // boundAttempts returns a context with which Transport makes at most maxAttempts attempts.

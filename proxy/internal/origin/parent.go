@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	socks "golang.org/x/net/proxy"
@@ -41,7 +42,11 @@ func (u *Transport) dialSocks(ctx context.Context, address string) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	return d.(socks.ContextDialer).DialContext(ctx, "tcp", address)
+	conn, err := d.(socks.ContextDialer).DialContext(ctx, "tcp", address)
+	if inner, ok := errors.AsType[*net.OpError](err); ok && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
+		return nil, fmt.Errorf("%w: %w", snapshot.ErrParent, inner.Err) // it has not answered
+	}
+	return conn, err
 }
 
 func (u *Transport) dialConnect(ctx context.Context, address string) (net.Conn, error) {
@@ -70,12 +75,13 @@ func (u *Transport) openTunnel(conn net.Conn, address string) error {
 		password, _ := p.Password()
 		req.Header.Set("Proxy-Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(p.Username()+":"+password)))
 	}
-	if err := req.Write(conn); err != nil {
-		return err
+	err := req.Write(conn)
+	var resp *http.Response
+	if err == nil {
+		resp, err = http.ReadResponse(bufio.NewReader(&headReader{conn, 64 << 10}), req)
 	}
-	resp, err := http.ReadResponse(bufio.NewReader(&headReader{conn, 64 << 10}), req)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", snapshot.ErrParent, parentError(err))
 	}
 	return u.checkConnect(resp)
 }
@@ -104,7 +110,7 @@ func (u *Transport) checkConnect(answer *http.Response) error {
 	}
 	if answer.StatusCode/100 != 2 {
 		// Not the reason phrase of the answer: the parent may repeat the request there, with the login.
-		return fmt.Errorf("%w: it answered %s to CONNECT", errNoTunnel, statusText(answer.StatusCode))
+		return fmt.Errorf("%w: it answered %s to CONNECT", ErrNoTunnel, statusText(answer.StatusCode))
 	}
 	return nil
 }
@@ -122,10 +128,25 @@ func statusText(code int) string {
 	return strings.TrimSpace(strconv.Itoa(code) + " " + http.StatusText(code))
 }
 
-var (
-	errNoTunnel     = errors.New("the parent proxy opens no tunnel")
-	errParentAnswer = errors.New("what came through the parent proxy was not understood")
-)
+// ErrNoTunnel is the error of a tunnel that the parent proxy does not open.
+var ErrNoTunnel = errors.New("the parent proxy opens no tunnel")
+
+var errParentAnswer = &snapshot.AnswerError{Why: "what came through the parent proxy was not understood"}
+
+// A parentConn is a connection to a parent proxy. If it ends before the parent has sent anything, the parent has failed.
+type parentConn struct {
+	net.Conn
+	answered bool
+}
+
+func (c *parentConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.answered = c.answered || n > 0
+	if !c.answered && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
+		err = fmt.Errorf("%w: it closed the connection without an answer", snapshot.ErrParent)
+	}
+	return n, err
+}
 
 // parentError returns the error of a request through a parent if its kind never quotes what the parent has sent.
 // Otherwise it returns errParentAnswer: net/http quotes lines that it does not understand, and a parent may
@@ -133,13 +154,16 @@ var (
 func parentError(err error) error {
 	for _, known := range []error{
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
-		snapshot.ErrParent, snapshot.ErrProhibited, snapshot.ErrExhausted, memory.ErrLimit, errAttempts, errLongAnswer, errNoTunnel,
+		snapshot.ErrParent, snapshot.ErrProhibited, snapshot.ErrExhausted, memory.ErrLimit, errAttempts, errLongAnswer, ErrNoTunnel, errTwice,
 	} {
 		if errors.Is(err, known) {
 			return err
 		}
 	}
-	_, op := errors.AsType[*net.OpError](err)
+	operation, op := errors.AsType[*net.OpError](err)
+	if op && operation.Op == "proxyconnect" { // the TLS handshake with the parent
+		return fmt.Errorf("%w: %w", snapshot.ErrParent, err)
+	}
 	_, dns := errors.AsType[*net.DNSError](err)
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, record := errors.AsType[tls.RecordHeaderError](err)
@@ -147,5 +171,9 @@ func parentError(err error) error {
 	if op || dns || certificate || record || ok && timeout.Timeout() {
 		return err
 	}
-	return errParentAnswer
+	unread, _ := errors.AsType[*snapshot.AnswerError](err)
+	if unread == nil {
+		return errParentAnswer
+	}
+	return &snapshot.AnswerError{Why: errParentAnswer.Why, Fault: unread.Fault}
 }

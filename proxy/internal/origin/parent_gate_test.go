@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -127,12 +128,38 @@ func TestParentIsDown(t *testing.T) {
 				resp, body := g.Get(url)
 				proxytest.WantStatus(t, resp, 403)
 				proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "deny;reason=unreachable")
-				if !strings.Contains(body, "parent proxy") {
-					t.Errorf("the refusal blames the origin: %s", body)
+				if !strings.Contains(body, `"title": "The parent proxy could not be reached"`) || strings.Contains(body, `"override"`) {
+					t.Errorf("the refusal blames the origin, or advises an override: %s", body)
 				}
 			}
 			answer := g.Raw("CONNECT unseen.example.com:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 			if proxytest.StatusOf(answer) != "502" || !strings.Contains(answer, "Robots-Gate-Decision"+": allow;reason=override") {
+				t.Errorf("a tunnel: %s", answer)
+			}
+		})
+	}
+}
+
+// A parent that closes connections without an answer has failed, and not the origin.
+func TestParentIsSilent(t *testing.T) {
+	for _, scheme := range []string{"http", "https", "socks5"} {
+		t.Run(scheme, func(t *testing.T) {
+			silent := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) { conn.Read(make([]byte, 1<<10)) })
+			g := proxytest.Start(t, proxytest.Options{
+				Engine: proxytest.AllowHost(t, "open.example.com"),
+				Egress: func(e *proxy.Egress) {
+					e.AllowPrivate, e.Parent = nil, &url.URL{Scheme: scheme, Host: silent.Host}
+				},
+				Proxy: func(o *proxy.Options) {
+					o.Settings.Passthrough = func(host string) bool { return host == "open.example.com" }
+				}})
+			const title = "The parent proxy could not be reached"
+			for _, url := range []string{"http://new.example.com/", "https://new.example.com/", "http://open.example.com/"} {
+				if _, body := g.Get(url); !strings.Contains(body, title) {
+					t.Errorf("%s: the origin is blamed: %s", url, body)
+				}
+			}
+			if answer := g.Raw("CONNECT open.example.com:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.Contains(answer, title) {
 				t.Errorf("a tunnel: %s", answer)
 			}
 		})

@@ -44,10 +44,13 @@ func (u *Transport) dialTLS(ctx context.Context, address string, protocols []str
 	c := tls.Client(netconn.New(earlyAnswerConn{conn}), &tls.Config{
 		RootCAs: u.tls.RootCAs, MinVersion: u.tls.MinVersion, ServerName: host, NextProtos: protocols,
 	})
-	ctx, cancel := context.WithTimeout(ctx, u.Dialer.Timeout)
+	limited, cancel := context.WithTimeout(ctx, u.Dialer.Timeout)
 	defer cancel()
-	if err := c.HandshakeContext(ctx); err != nil {
+	if err := c.HandshakeContext(limited); err != nil {
 		conn.Close()
+		if ctx.Err() == nil && limited.Err() != nil {
+			return nil, errHandshake
+		}
 		return nil, err
 	}
 	return c, nil

@@ -85,7 +85,8 @@ type Transport struct {
 	http1       *http1Client // nil: all requests are sent by netHTTP
 	parent      *url.URL
 	tls         *tls.Config
-	verdicts    recent[verdict] // on names that a parent will resolve
+	verdicts    recent[verdict]  // on names that a parent will resolve
+	challenged  recent[struct{}] // hosts that have asked for NTLM or Negotiate
 	descriptors *Descriptors
 }
 
@@ -108,14 +109,13 @@ func New(c Config, d *Descriptors) (*Transport, error) {
 	if c.Parent == nil {
 		u.Dialer.ControlContext = u.guard.control // with a parent, only the parent's address is dialled
 	}
-	limit := 2*c.DialTimeout + c.ResponseHeaderTimeout // to connect, for the TLS handshake, and for the response
 	if !answersRequests(c.Parent) && c.MaxConnsPerHost == 0 && !c.OnlyNetHTTP {
 		u.http1 = &http1Client{
 			idleConns: idleConns{timeout: c.IdleTimeout, max: d.idle()}, connect: u.connect,
-			answer: c.ResponseHeaderTimeout, total: limit,
+			answer: c.ResponseHeaderTimeout, total: limit(c),
 		}
 	}
-	u.netHTTP = u.newNetHTTP(c, limit, d.idle())
+	u.netHTTP = u.newNetHTTP(c, d.idle())
 	u.sender = u.netHTTP
 	if u.http1 != nil {
 		u.http1.next, u.sender = u.netHTTP, u.http1
@@ -132,9 +132,18 @@ func (u *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := u.permits(req.URL.Hostname(), portOf(req.URL)); err != nil {
 		return nil, u.descriptors.mark(err)
 	}
-	resp, err := u.sender.RoundTrip(req)
-	if err != nil && u.parent != nil {
-		err = parentError(err)
+	sender, err := u.senderFor(req)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := sender.RoundTrip(req)
+	switch {
+	case err != nil && u.parent != nil:
+		err = parentError(explained(err))
+	case err != nil:
+		err = explained(err)
+	case resp.StatusCode == http.StatusUnauthorized && namesLogin(resp.Header["Www-Authenticate"]):
+		u.challenged.put(req.URL.Host, struct{}{})
 	}
 	return resp, u.descriptors.mark(err)
 }

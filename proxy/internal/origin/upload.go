@@ -39,11 +39,21 @@ func (n *netHTTP) withUpload(req *http.Request, limit *body.IdleTimer, cancel co
 				cancel(errHTTP1)
 			},
 		}))
-	} else {
+	} else if !n.keepsUpload(req) {
 		req.Close = true
 	}
 	req.Body = upload
 	return req
+}
+
+// keepsUpload reports whether the connection of a request with a body goes on: the messages of a login need the same one
+// (RFC 4559, 6), and some clients send them with the body. The servers that ask for such logins read all of it.
+func (n *netHTTP) keepsUpload(req *http.Request) bool {
+	if n.challenged == nil {
+		return false
+	}
+	_, asked := n.challenged.get(req.URL.Host)
+	return asked
 }
 
 // A limitedBody is a request's body that pauses the limit on the time until the response while it is read: the
