@@ -93,6 +93,8 @@ func answers(t *testing.T) (types, titles []string) {
 	}
 	// The rules of package pace are types, too.
 	types = append(types, string(pace.ByBudget))
+	// So are the faults of an answer that cannot be read.
+	types = append(types, gatetest.Matches(`Fault += "([a-z_]+)"`, source(t, "proxy/internal/origin/unreadable.go"))...)
 	for _, all := range []*[]string{&types, &titles} {
 		slices.Sort(*all)
 		*all = slices.Compact(*all)
