@@ -13,11 +13,11 @@ import (
 // /private;v=1/x are /private/x to such servers. A gate that compares octets only can be circumvented
 // with these spellings. Rules are never rewritten: /*;jsessionid must not become /*.
 func Readings(path string) (readings []string) {
-	bare, query, _ := strings.Cut(path, "?")
+	bare, _, _ := strings.Cut(path, "?")
 	if spellingsIn(bare) == (spellings{}) {
 		return nil
 	}
-	query = path[len(bare):]
+	query := path[len(bare):]
 	plain, after, marked := strings.Cut(decoded(bare), "?")
 	if marked { // the next server takes what follows for the query, and the request's own query for a part of it
 		query = "?" + encoded(after) + strings.Replace(query, "?", "&", 1)
