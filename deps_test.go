@@ -54,7 +54,6 @@ var imports = map[string][]string{
 	"internal/admin": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "internal/history", "internal/overview",
 		"internal/audit", "internal/escape", "internal/field", "internal/fleet", "policy/glob"},
 	"internal/replay":          {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape"},
-	"internal/evidence/bundle": {"policy", "policy/snapshot", "policy/robotstxt", "proxy", "internal/audit", "internal/escape", "internal/evidence", "internal/replay"},
 	"internal/fleet":           {"internal/field", "internal/loglimit", "policy/snapshot", "policy/pace"},
 	"internal/keyfile":         {"internal/field", "policy/canonical"},
 	"internal/history":         {"policy/robotstxt", "policy/usage", "internal/escape"},
@@ -89,7 +88,7 @@ var imports = map[string][]string{
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta",
 		"proxy", "internal/audit", "internal/replay", "internal/evidence",
-		"internal/evidence/bundle", "internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/mcp", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport", "internal/outcomes", "internal/processes", "internal/questions", "internal/wholefile"},
+		"internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/mcp", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport", "internal/outcomes", "internal/processes", "internal/questions", "internal/wholefile"},
 	"internal/mcp":       {"internal/escape", "internal/questions", "policy", "policy/usage"},
 	"internal/questions": {"htmlmeta", "internal/console", "policy", "policy/canonical", "policy/robotstag", "policy/robotstxt", "policy/usage"},
 	"internal/clientenv": {"internal/ca"},
@@ -119,7 +118,7 @@ var imports = map[string][]string{
 // use each library, so that it can be replaced.
 var libraries = map[string][]string{
 	"code.dny.dev/ssrf":                      {"proxy/internal/origin"},
-	"filippo.io/torchwood":                   {"internal/evidence", "internal/evidence/bundle"},
+	"filippo.io/torchwood":                   {"internal/evidence"},
 	"github.com/KimMachineGun/automemlimit":  {"internal/gate"},
 	"github.com/PuerkitoBio/goquery":         {"htmlmeta"},
 	"github.com/alecthomas/kong":             {"internal/cli"},
@@ -134,8 +133,8 @@ var libraries = map[string][]string{
 	"github.com/rogpeppe/go-internal":        {"internal/gatetest", "internal/history"},
 	"github.com/gofrs/flock":                 {"internal/store"},
 	"golang.org/x/crypto/bcrypt":             {"proxy/internal/auth", "proxy/internal/proxytest", "internal/cli"},
-	"golang.org/x/mod/sumdb/note":            {"internal/evidence", "internal/evidence/bundle"},
-	"golang.org/x/mod/sumdb/tlog":            {"internal/evidence", "internal/evidence/bundle"},
+	"golang.org/x/mod/sumdb/note":            {"internal/evidence"},
+	"golang.org/x/mod/sumdb/tlog":            {"internal/evidence"},
 	"golang.org/x/net/bpf":                   {"internal/confine"},
 	"golang.org/x/net/dns/dnsmessage":        {"internal/confine", "proxy/internal/proxytest"},
 	"golang.org/x/net/html":                  {"htmlmeta"},

@@ -12,21 +12,30 @@ import (
 
 	"robotsgate/internal/auditreport"
 	"robotsgate/internal/console"
+	"robotsgate/internal/datadir"
 )
 
 // Audit reads audit logs.
 type Audit struct {
 	Configured
 	auditreport.Options
+	Data      string `placeholder:"DIR" help:"With --replay: a folder with snapshots and configurations, such as a copy of another gate's data_dir."`
+	PublicKey bool   `name:"public-key" help:"Print the verifier key of the gate's audit log, to publish."`
 }
 
 // Run reads the files once, for all reports.
 func (a *Audit) Run(ctx context.Context, s console.Streams) error {
+	if a.PublicKey {
+		return a.printKey(s)
+	}
 	if len(a.File) == 0 {
 		return errors.New("which audit log? The key log.audit names it; without one, the status page has the latest refusals")
 	}
 	if err := a.Check(); err != nil {
 		return err
+	}
+	if a.Data != "" && !a.Replay {
+		return errors.New("--data needs --replay")
 	}
 	var err error
 	if a.Filter, err = a.Filters.Parse(time.Now()); err != nil {
@@ -52,7 +61,24 @@ func (a *Audit) Run(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
+	if a.Data != "" {
+		c.DataDir = a.Data
+	}
 	return auditreport.Print(s, c, a.Options)
+}
+
+// printKey prints the verifier key of the log.
+func (a *Audit) printKey(s console.Streams) error {
+	c, err := a.load()
+	if err != nil {
+		return err
+	}
+	signer, err := datadir.Signer(c)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.Out, signer.Key())
+	return err
 }
 
 // canOpen reports the files that can't be opened. It does not open a pipe, since that would wait for

@@ -36,7 +36,6 @@ type Commands struct {
 	Validate Validate `cmd:"" help:"Check a configuration."`
 	Keys     Keys     `cmd:"" help:"Make keys for signed requests, and print the directory that publishes them."`
 	Audit    Audit    `cmd:"" help:"Summarize, replay or verify audit logs."`
-	Evidence Evidence `cmd:"" help:"Show outsiders what the gate has done."`
 	Doctor   Doctor   `cmd:"" help:"Check that this shell's clients use the gate and trust its CA."`
 	History  History  `cmd:"" help:"Show how an origin's robots.txt has changed."`
 	Version  Version  `cmd:"" help:"Print version, commit and Go version."`
