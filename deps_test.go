@@ -53,10 +53,10 @@ var imports = map[string][]string{
 	"internal/memcache":       {},
 	"internal/admin": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "internal/history", "internal/overview",
 		"internal/audit", "internal/escape", "internal/field", "internal/fleet", "policy/glob"},
-	"internal/replay":          {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape"},
-	"internal/fleet":           {"internal/field", "internal/loglimit", "policy/snapshot", "policy/pace"},
-	"internal/keyfile":         {"internal/field", "policy/canonical"},
-	"internal/history":         {"policy/robotstxt", "policy/usage", "internal/escape"},
+	"internal/replay":  {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape"},
+	"internal/fleet":   {"internal/field", "internal/loglimit", "policy/snapshot", "policy/pace"},
+	"internal/keyfile": {"internal/field", "policy/canonical"},
+	"internal/history": {"policy/robotstxt", "policy/usage", "internal/escape"},
 	"internal/audit": {"internal/escape", "internal/evidence", "internal/field", "internal/keyfile", "internal/loglimit", "policy",
 		"policy/canonical", "policy/snapshot", "policy/glob", "policy/usage", "proxy"},
 	"internal/evidence":         {"internal/field", "internal/keyfile", "internal/wholefile"},
@@ -77,7 +77,6 @@ var imports = map[string][]string{
 	"internal/bench":            {}, // its tests too
 	"internal/e2e":              {}, // its tests too
 	"internal/e2e/docs":         {}, // its tests too
-	"internal/e2e/escapes":      {"internal/confine/attempts"},
 
 	"internal/store/storetest":   {"policy/snapshot"}, // tests of a snapshot.Store
 	"policy/internal/origintest": {},                  // answers of origins, for tests
@@ -144,7 +143,7 @@ var libraries = map[string][]string{
 	"golang.org/x/net/idna":                  {"policy/glob"},
 	"golang.org/x/net/proxy":                 {"proxy/internal/origin"},
 	"golang.org/x/sync/singleflight":         {"internal/ca", "proxy/internal/origin"},
-	"golang.org/x/sys/unix":                  {"internal/terminal", "internal/transparent", "proxy", "internal/confine", "internal/confine/attempts", "internal/e2e/escapes"},
+	"golang.org/x/sys/unix":                  {"internal/terminal", "internal/transparent", "proxy", "internal/confine", "internal/confine/attempts"},
 	"golang.org/x/term":                      {"internal/cli", "internal/terminal"},
 	"golang.org/x/text":                      {"htmlmeta"},
 	"gopkg.in/yaml.v3":                       {"internal/config"},

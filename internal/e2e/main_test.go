@@ -10,7 +10,7 @@ import (
 	"robotsgate/internal/gatetest"
 )
 
-// TestMain puts programs on the PATH: robotsgate, fetch, which is Go's own HTTP client, and those of the attempts to
+// TestMain puts programs on the PATH: robotsgate, fetch, which is Go's own HTTP client, and the one that makes the attempts to
 // escape.
 func TestMain(m *testing.M) {
 	// The race detector delays the end of each process by a second, so that other threads can
@@ -21,8 +21,7 @@ func TestMain(m *testing.M) {
 		"robotsgate": cli.Main,
 		"fetch":      func() { os.Exit(gatetest.Fetch()) },
 		"without":    without,
-		"escapes":    escapeAll,
-		"attempt":    attempt,
+		"escapes":    escapes,
 	})
 }
 

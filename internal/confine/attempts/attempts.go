@@ -2,8 +2,7 @@
 
 // Package attempts has ways by which a confined command could get around the gate: the attempts of
 // doctor --confine. Each tries to reach a target outside. It sends the target a token or reads a
-// secret there, and so succeeds if it is made without confinement. The tests make these and many
-// more, which are in internal/e2e/escapes.
+// secret there, and so succeeds if it is made without confinement.
 //
 // [Start] starts the targets. [Outside.Command] returns the command that makes the attempts, each in
 // a process of its own, behind the words of another command, which confines it.
