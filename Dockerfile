@@ -2,8 +2,6 @@
 #
 # Every client that can reach the port may use the gate. Publish the port to this machine
 # only, as above, or let only containers on the same network connect.
-#
-# tools/package reads the last stage too, and makes the same image without a shell and without Docker.
 
 FROM golang:1.26 AS build
 WORKDIR /src

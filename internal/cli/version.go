@@ -26,7 +26,7 @@ func versionLine() string {
 	return fmt.Sprintf("robotsgate %s, commit %s, %s %s/%s", version(), commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// releaseVersion and releaseCommit are set by the linker when tools/package builds. Go itself
+// releaseVersion and releaseCommit are set by the linker when tools/package/release builds. Go itself
 // records a version only in a checkout of git.
 var releaseVersion, releaseCommit string
 
