@@ -65,7 +65,6 @@ func (p Pacing) apply(c *gate.Config) (err error) {
 var outputs embed.FS
 
 var templates = console.Templates(outputs, "output/*.txt", template.FuncMap{
-	"roff": roff,
 	"fish": strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace, // for a text in single quotes
 })
 

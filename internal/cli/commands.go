@@ -45,8 +45,6 @@ type Commands struct {
 
 	Completion Completion `cmd:"" help:"Print a script that completes commands and options in a shell."`
 
-	Man Man `cmd:"" hidden:"" help:"Print the manual page."`
-
 	Versioned kong.VersionFlag `name:"version" help:"The same as the command version."`
 }
 
