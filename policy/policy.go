@@ -146,9 +146,14 @@ func (e *Engine) Known(ctx context.Context, r Request) (snapshot.Scope, snapshot
 func (e *Engine) Refresh(ctx context.Context, r Request) (res snapshot.Resolution, err error) {
 	q := e.robotsFor(r)
 	var all sync.WaitGroup
+	begun := time.Now()
 	for of, other := range e.Askers(r.Target.Origin()) {
-		if _, known := e.snapshots.Known(ctx, other); known && of != e.snapshots.Scope(q) {
+		switch _, known := e.snapshots.Known(ctx, other); {
+		case of == e.snapshots.Scope(q):
+		case known:
 			all.Go(func() { _, _ = e.snapshots.Refresh(ctx, other, e.config.Usage.TDMRep) })
+		default: // another gate may have an answer
+			e.snapshots.Outdate(other, e.config.Usage.TDMRep, begun)
 		}
 	}
 	res, err = e.snapshots.Refresh(ctx, q, e.config.Usage.TDMRep)

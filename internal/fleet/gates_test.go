@@ -277,7 +277,7 @@ func TestBusy(t *testing.T) {
 		for range calls {
 			gates[0].link.slots <- struct{}{}
 		}
-		if err := gates[0].Save(t.Context(), map[string]snapshot.Set{"https://a.example": set}); err != nil {
+		if err := gates[0].Save(t.Context(), map[string]snapshot.Set{ofA: set}); err != nil {
 			t.Fatal(err)
 		}
 		for range calls {

@@ -194,6 +194,12 @@ func (g *testGate) decide(t testing.TB, host, agent string) string {
 	return g.decideFor(t, nil, host, agent)
 }
 
+// decideAs is decide for a crawler with this product token, which is the User-Agent of its fetches.
+func (g *testGate) decideAs(t testing.TB, host, token string) string {
+	t.Helper()
+	return g.decideFor(t, &policy.Crawler{Name: token, Tokens: []string{token}}, host, token)
+}
+
 // ofA is the key of what is known for all clients but the configured crawler.
 const ofA = "https://a.example robotsgate/0"
 

@@ -79,7 +79,7 @@ func TestKeptForOneToken(t *testing.T) {
 		}
 		for i, g := range gates {
 			for agent, want := range map[string]string{"good": "allow rule", "bad": "deny rule"} {
-				if got := g.decide(t, "a.example", agent); !strings.HasPrefix(got, want) {
+				if got := g.decideAs(t, "a.example", agent); !strings.HasPrefix(got, want) {
 					t.Errorf("gate %d, %s: %s", i, agent, got)
 				}
 			}
@@ -138,7 +138,7 @@ func TestOneFetchForOneToken(t *testing.T) {
 		var all sync.WaitGroup
 		ask := func(g *testGate, agent string) {
 			all.Go(func() {
-				if got := g.decide(t, "a.example", agent); !strings.HasPrefix(got, "deny rule") {
+				if got := g.decideAs(t, "a.example", agent); !strings.HasPrefix(got, "deny rule") {
 					t.Errorf("%s: %s", agent, got)
 				}
 			})
@@ -332,7 +332,7 @@ func TestStaleForChanges(t *testing.T) {
 			saved := time.Now()
 			time.Sleep(time.Second) // fake clock
 			s.mu.Lock()
-			left := s.snapshots[gates[0].sealer.name("https://"+host)].expires.Sub(saved)
+			left := s.snapshots[gates[0].sealer.name("https://"+host+" robotsgate/0")].expires.Sub(saved)
 			s.mu.Unlock()
 			if want := staleFor + 24*time.Hour; left.Round(time.Minute) != want {
 				t.Errorf("robots.stale_for %v: the store keeps the copy for %v, want %v", staleFor, left, want)
@@ -397,7 +397,7 @@ func TestEvidenceDoesNotWait(t *testing.T) {
 		begun, done := time.Now(), make(chan error, 1)
 		now := &snapshot.Snapshot{Status: 404, Fetched: begun}
 		go func() {
-			done <- gates[0].Save(context.Background(), map[string]snapshot.Set{"https://a.example": {Last: now}})
+			done <- gates[0].Save(context.Background(), map[string]snapshot.Set{ofA: {Last: now}})
 		}()
 		synctest.Wait()
 		if set, ok := gates[0].own.Load(t.Context(), ofA); !ok || set.Last != now {

@@ -100,7 +100,7 @@ func TestTDMRep(t *testing.T) {
 	inFleetWith(t, slow, 4, func(t *testing.T, _ *memoryServer, w *web, gates []*testGate) {
 		x := newTDMRepWeb(w, gates, reserved)
 		x.check(t, "at first", "fresh n", 1)
-		key := snapshot.Scope{Origin: "https://a.example", TDMRep: true, Asker: "ConfiguredBot"}.Key()
+		key := snapshot.Scope{Origin: "https://a.example", TDMRep: true, Asker: "robotsgate/0"}.Key()
 		for _, g := range gates {
 			if set, ok := g.own.Load(t.Context(), key); !ok || set.Good == nil || snapshot.Digest(string(set.Body)) != set.Good.SHA256 {
 				t.Errorf("%s has not kept it: %+v", g.gate, set)

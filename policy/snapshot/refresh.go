@@ -13,12 +13,19 @@ func (r *Resolver) Refresh(ctx context.Context, query Query, tdmrep bool) (Resol
 	if err != nil {
 		return res, err
 	}
+	r.Outdate(query, tdmrep, asked)
+	return res, nil
+}
+
+// Outdate makes crawlers with the asker of a query fetch its file anew at their next request, and with tdmrep the origin's
+// tdmrep.json, if it was fetched before a time.
+func (r *Resolver) Outdate(query Query, tdmrep bool, asked time.Time) {
+	q := r.question(query)
 	r.outdate(q.key, asked)
 	if tdmrep {
 		q.Scope.TDMRep = true
 		r.outdate(q.Scope.Key(), asked)
 	}
-	return res, nil
 }
 
 // outdate marks the answers under a key that were fetched before a time as no longer valid. With a shared
