@@ -85,7 +85,7 @@ func Main() {
 		}
 		node.Detail = string(text)
 		if node != parser.Model.Node {
-			for _, part := range node.Children { // such as evidence check
+			for _, part := range node.Children { // such as keys new
 				part.Detail = node.Detail
 			}
 		}

@@ -134,7 +134,7 @@ func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, com
 	}
 	if requests.None() {
 		if len(ends.Failed()) > 0 { // of tunnels without a request
-			causes = []string{"no request came through the gate, but connections came and were given up before one: a client that gives up the TLS handshake does not trust the CA, which the file in SSL_CERT_FILE has; robotsgate doctor says what it needs"}
+			causes = []string{"no request came through the gate, but connections came and were given up before one: a client that gives up the TLS handshake usually does not trust the CA, which the file in SSL_CERT_FILE has; robotsgate doctor says what it needs"}
 		}
 		for _, line := range causes {
 			s.Note("%s", line)

@@ -82,7 +82,7 @@ func ParseKeys(logs, witnesses []string) (*Keys, error) {
 	for _, text := range logs {
 		v, err := note.NewVerifier(text)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no verifier key of a log (NAME+ID+KEY, as robotsgate evidence key prints it)", text)
+			return nil, fmt.Errorf("%q is no verifier key of a log (NAME+ID+KEY, as robotsgate audit --public-key prints it)", text)
 		}
 		_, encoded, _ := strings.Cut(strings.TrimPrefix(text, v.Name()+"+"), "+")
 		key, err := base64.StdEncoding.DecodeString(encoded)

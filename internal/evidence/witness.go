@@ -275,7 +275,7 @@ func submit(client *http.Client, prefix string, v *torchwood.CosignatureVerifier
 		}
 		return "", size, errOtherSize
 	case http.StatusNotFound:
-		return "", 0, errors.New("it does not know this log: give its operator the log's verifier key, which robotsgate evidence key prints")
+		return "", 0, errors.New("it does not know this log: give its operator the log's verifier key, which robotsgate audit --public-key prints")
 	default:
 		return "", 0, fmt.Errorf("it answers with status %d", response.StatusCode)
 	}

@@ -321,7 +321,7 @@ func TestBadWitness(t *testing.T) {
 	}{
 		{"an error", text(503, ""), "it answers with status 503"},
 		{"a redirect", text(302, ""), "it answers with status 302"},
-		{"an unknown log", text(404, ""), "robotsgate evidence key prints"},
+		{"an unknown log", text(404, ""), "robotsgate audit --public-key prints"},
 		{"ahead of the log", text(409, "1000\n"), "it has cosigned 1000 records of this log, which has 1"},
 		{"without this log's size", text(409, "0\n"), "what a proof from there needs is lost"},
 		{"a size that is none", text(409, "-1\n"), "409 without a size"},

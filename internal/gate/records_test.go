@@ -246,7 +246,7 @@ func TestRedactedErrors(t *testing.T) {
 			t.Errorf("%s: …%s", name, text[max(0, i-200):i+10])
 		}
 	}
-	if want := `"error":"bad Content-Length \"*\""`; !strings.Contains(string(records), want) {
+	if want := `"error":"the answer cannot be read: bad Content-Length \"*\""`; !strings.Contains(string(records), want) {
 		t.Errorf("the audit log has no %s:\n%s", want, records)
 	}
 }
