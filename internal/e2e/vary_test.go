@@ -99,7 +99,7 @@ func TestRobotsByUserAgent(t *testing.T) {
 	if err := (&cli.History{Configured: configured, Options: report.Options{Diff: true, Origin: varies}}).Run(streams); err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{" evil ", " evil-newsbot ", " crawlers: news (newsbot) "} {
+	for _, want := range []string{" NewsBot ", " robotsgate/"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in the history:\n%s", want, out.String())
 		}
