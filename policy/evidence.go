@@ -38,6 +38,7 @@ type RobotsEvidence struct {
 	Age       int64          `json:"age"` // seconds
 	SHA256    string         `json:"sha256,omitempty"`
 	Truncated bool           `json:"truncated,omitempty"`
+	HTML      bool           `json:"html,omitempty"` // an HTML page stands in its place
 	Error     string         `json:"error,omitempty"`
 }
 
@@ -62,7 +63,7 @@ func (d *Decision) Evidence(url string) Evidence {
 	if st := d.Robots; st != nil {
 		s := st.Snapshot
 		e.Robots = &RobotsEvidence{
-			URL: d.RobotsURL, Status: s.Status, State: st.State, SHA256: s.SHA256, Truncated: s.Cut, Error: s.Error,
+			URL: d.RobotsURL, Status: s.Status, State: st.State, SHA256: s.SHA256, Truncated: s.Cut, HTML: s.HTML, Error: s.Error,
 			Fetched: s.Fetched.UTC().Truncate(time.Second), Age: int64(st.Age / time.Second),
 		}
 	}

@@ -170,7 +170,7 @@ func (s *scene) ask(url string, want []string) {
 			"age": d.Robots.Age.String(), "took": took.String(), "retry": d.Robots.Retry.String(),
 			"status": strconv.Itoa(d.Robots.Snapshot.Status), "line": strconv.Itoa(d.Rule.Line),
 			"tdmrep": tdmrepOf(d), "stated": statedBy(d.Stated.Preferences...), "reserved": statedBy(d.Reserved), "read": d.ReadAs,
-			"url": d.Robots.Snapshot.URL, "error": strings.ReplaceAll(d.Robots.Snapshot.Error, " ", "_"),
+			"url": d.Robots.Snapshot.URL, "html": strconv.FormatBool(d.Robots.Snapshot.HTML), "error": strings.ReplaceAll(d.Robots.Snapshot.Error, " ", "_"),
 		}[key]
 		if key == "age" || key == "retry" || key == "took" {
 			value = s.duration(value).String()

@@ -84,6 +84,9 @@ func writeSource(f *sfv.Field, s *signals) bool {
 	if st.Snapshot.Cut {
 		f.Flag("truncated")
 	}
+	if st.Snapshot.HTML {
+		f.Flag("html")
+	}
 	return true
 }
 

@@ -38,13 +38,14 @@ type inForce struct {
 	Fetched time.Time      `json:"fetched"`
 	Age     int64          `json:"age"` // seconds
 	SHA256  string         `json:"sha256,omitempty"`
+	HTML    bool           `json:"html,omitempty"` // a page in its place
 	Error   string         `json:"error,omitempty"`
 	Due     bool           `json:"due,omitempty"` // the next request fetches it
 }
 
 func standing(st snapshot.Resolution, due bool) *inForce {
 	s := st.Snapshot
-	return &inForce{st.State, s.Status, second(s.Fetched), int64(st.Age / time.Second), s.SHA256, s.Error, due}
+	return &inForce{st.State, s.Status, second(s.Fetched), int64(st.Age / time.Second), s.SHA256, s.HTML, s.Error, due}
 }
 
 // A set is a snapshot.Set as JSON.

@@ -21,7 +21,7 @@ func largest(c string) *proxy.Record {
 	long := strings.Repeat(c, 100_000)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 123456789, time.UTC)
 	answer := func() *snapshot.Snapshot {
-		return &snapshot.Snapshot{Status: 503, SHA256: snapshot.Digest("x"), Fetched: at, Since: at, Looped: true, Substitute: true, Lifetime: 123456789123 * time.Microsecond, Error: long}
+		return &snapshot.Snapshot{Status: 503, SHA256: snapshot.Digest("x"), Fetched: at, Since: at, Looped: true, HTML: true, Substitute: true, Lifetime: 123456789123 * time.Microsecond, Error: long}
 	}
 	origin := "https://" + strings.Repeat("a.", 126) + "a:65535"
 	token := strings.Repeat("x", 1024)

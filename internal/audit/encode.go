@@ -110,6 +110,7 @@ func (o *object) answer(a *Answer) {
 		o.float("lifetime", *a.Lifetime)
 	}
 	o.optionalTime("since", a.Since)
+	o.flag("html", a.HTML)
 	o.flag("looped", a.Looped)
 	o.flag("substitute", a.Substitute)
 }

@@ -114,13 +114,14 @@ type Answer struct {
 	Fetched    time.Time `json:"fetched"`
 	Lifetime   *float64  `json:"lifetime,omitempty"`   // seconds; nil: the origin does not state it
 	Since      time.Time `json:"since,omitzero"`       // of a failure: the first in a row
+	HTML       bool      `json:"html,omitempty"`       // an HTML page in place of the file
 	Looped     bool      `json:"looped,omitempty"`     // too many redirects
 	Substitute bool      `json:"substitute,omitempty"` // it is none of the origin: the gate could not ask in time
 }
 
 // answerOf returns the answer of a snapshot.
 func answerOf(s *snapshot.Snapshot) Answer {
-	a := Answer{Status: s.Status, SHA256: s.SHA256, Fetched: s.Fetched.UTC(), Since: s.Since.UTC(), Looped: s.Looped, Substitute: s.Substitute}
+	a := Answer{Status: s.Status, SHA256: s.SHA256, Fetched: s.Fetched.UTC(), Since: s.Since.UTC(), HTML: s.HTML, Looped: s.Looped, Substitute: s.Substitute}
 	if s.Lifetime >= 0 {
 		a.Lifetime = new(s.Lifetime.Seconds())
 	}
@@ -129,7 +130,7 @@ func answerOf(s *snapshot.Snapshot) Answer {
 
 // Snapshot is the inverse of answerOf. It has no body.
 func (a *Answer) Snapshot() *snapshot.Snapshot {
-	s := &snapshot.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, Looped: a.Looped, Substitute: a.Substitute, Lifetime: -1}
+	s := &snapshot.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, HTML: a.HTML, Looped: a.Looped, Substitute: a.Substitute, Lifetime: -1}
 	if a.Lifetime != nil {
 		s.Lifetime = time.Duration(math.Round(*a.Lifetime * float64(time.Second)))
 	}

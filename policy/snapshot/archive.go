@@ -90,7 +90,7 @@ func (r *DatedSet) Follow(old *DatedSet) (superseded []Answer) {
 // sameAnswer reports whether two answers have the same meaning. The texts of errors are
 // not compared: they may differ each time.
 func sameAnswer(a, b *Snapshot) bool {
-	return a.Status == b.Status && a.SHA256 == b.SHA256 && a.Cut == b.Cut && a.Looped == b.Looped
+	return a.Status == b.Status && a.SHA256 == b.SHA256 && a.Cut == b.Cut && a.HTML == b.HTML && a.Looped == b.Looped
 }
 
 // newestFetch is the time of the last fetch.

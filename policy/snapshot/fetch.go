@@ -145,9 +145,7 @@ func (f *fetcher) get(ctx context.Context, of Scope, s *Snapshot, userAgent stri
 		if err != nil {
 			return nil, "", err
 		}
-		file = parse(of, data, f.settings.MaxBytes)
-		s.setFile(file)
-		return file, "", nil
+		return f.settings.keepFile(s, parse(of, data, f.settings.MaxBytes)), "", nil
 	case slices.Contains([]int{301, 302, 303, 307, 308}, s.Status):
 		resp.Request = req // to which a relative Location refers
 		if next, err = location(resp); err != nil && f.settings.HideRedirects {
@@ -186,10 +184,10 @@ func (f *fetcher) shown(at, start string) string {
 }
 
 // validators returns the header that asks whether a copy is still valid. A copy that was
-// cut is fetched anew: the limit may have changed.
+// cut is fetched anew, since the limit may have changed, and so is a page, as robots.html may have.
 func (s *Snapshot) validators(at string) http.Header {
 	h := http.Header{}
-	if s == nil || s.URL != at || s.Cut {
+	if s == nil || s.URL != at || s.Cut || s.HTML {
 		return h // validators belong to the URL of their response
 	}
 	if s.ETag != "" {

@@ -22,7 +22,7 @@ const (
 // Classify returns what an answer means by itself (RFC 9309, 2.3.1): Fresh, Unavailable or Unreachable.
 func (c *Settings) Classify(s *Snapshot) State {
 	switch {
-	case s.good():
+	case s.good() && !(s.HTML && c.HTML == "unreachable"):
 		return Fresh
 	case s.Substitute, c.forbids(s), s.Status == http.StatusTooManyRequests && c.TooManyRequests != "allow":
 		return Unreachable
@@ -72,6 +72,9 @@ func (c *Settings) current(set *Set, now, asked time.Time) *Snapshot {
 func (c *Settings) isValid(s *Snapshot, now, asked time.Time) bool {
 	if s == nil || s.Fetched.After(now.Add(clockSkew)) {
 		return false
+	}
+	if s.HTML && (s.SHA256 == "") != (c.HTML == "unreachable") {
+		return false // robots.html was another then, by which the page was kept or not
 	}
 	return now.Before(c.until(s)) || !s.Fetched.Before(asked)
 }

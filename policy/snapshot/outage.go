@@ -59,7 +59,7 @@ const (
 
 func kindOf(set *Set) outageKind {
 	switch last := set.Last; {
-	case isFailure(&Settings{}, last): // under the strictest settings
+	case isFailure(&Settings{HTML: "unreachable"}, last): // under the strictest settings
 		return failing
 	case last == nil || !last.forbidden():
 		return noOutage

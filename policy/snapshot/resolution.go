@@ -48,8 +48,8 @@ const (
 // ResolveAt returns what an answer means at a time, beside the last good copy for the same asker, nil
 // if there is none. The result has no File.
 func (c *Settings) ResolveAt(answer, good *Snapshot, now time.Time) Resolution {
-	if !good.good() {
-		good = nil // the caller may have it from a file that was changed
+	if !good.good() || c.Classify(good) != Fresh {
+		good = nil // the caller may have it from a file that was changed, or it is a page, which no longer counts
 	}
 	res := Resolution{State: c.Classify(answer), Snapshot: answer, At: now, Answer: answer, Good: good}
 	obeyCopy := false
@@ -88,10 +88,13 @@ func (c *Settings) ResolveAt(answer, good *Snapshot, now time.Time) Resolution {
 func (c *Settings) ResolveAnswer(status int, body []byte) Resolution {
 	now := time.Now()
 	s := &Snapshot{Status: status, Fetched: now, Since: now}
-	res := c.ResolveAt(s, nil, now)
+	var file content
 	if s.good() {
-		res.File = robotstxt.Parse(body, c.MaxBytes)
-		s.setFile(res.File)
+		file = c.keepFile(s, robotstxt.Parse(body, c.MaxBytes))
+	}
+	res := c.ResolveAt(s, nil, now)
+	if file != nil {
+		res.setFile(file)
 		res.Good = s
 	}
 	return res

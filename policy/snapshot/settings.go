@@ -20,6 +20,7 @@ type Settings struct {
 	TooManyRequests string        `yaml:"too_many_requests" enum:"disallow,allow"`               // a 429 means "disallow" (also if empty) or "allow"
 	Unavailable     string        `yaml:"unavailable" enum:"allow,keep"`                         // a 4xx means "allow" (also if empty), or "keep" the last good copy
 	Forbidden       string        `yaml:"forbidden" enum:"allow,disallow"`                       // a 401 or 403 means "allow" (also if empty), as any other 4xx, or "disallow"
+	HTML            string        `yaml:"html" enum:"allow,unreachable"`                         // an HTML page in place of robots.txt means "allow" (also if empty), or "unreachable"
 	UserAgent       string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // of fetches; empty: that of the [Query]
 	CacheBytes      int64         `yaml:"cache_bytes" size:"yes" restart:"yes" positive:"yes"`
 
@@ -35,7 +36,7 @@ func DefaultSettings() Settings {
 	return Settings{
 		MaxAge: 24 * time.Hour, MinAge: 5 * time.Minute, StaleFor: 30 * 24 * time.Hour, AfterStale: "disallow",
 		Timeout: 10 * time.Second, MaxBytes: 512 << 10, MaxRedirects: 5, TooManyRequests: "disallow", Unavailable: "allow",
-		Forbidden: "allow", CacheBytes: 64 << 20,
+		Forbidden: "allow", HTML: "allow", CacheBytes: 64 << 20,
 	}
 }
 

@@ -30,6 +30,8 @@ import (
 	"encoding/hex"
 	"net/http"
 	"time"
+
+	"robotsgate/policy/robotstxt"
 )
 
 // A Snapshot is an origin's answer to a request for its robots.txt, without the body. There is
@@ -41,6 +43,7 @@ type Snapshot struct {
 	Fetched  time.Time `json:"fetched"`          // when it was fetched, or last confirmed by a 304
 	SHA256   string    `json:"sha256,omitempty"` // of the body, of a 2xx only
 	Cut      bool      `json:"cut,omitempty"`    // the body was longer than Settings.MaxBytes
+	HTML     bool      `json:"html,omitempty"`   // the body is an HTML page, without a line of a robots.txt
 	Looped   bool      `json:"looped,omitempty"` // more redirects than Settings.MaxRedirects
 	ETag     string    `json:"etag,omitempty"`
 	Modified string    `json:"last_modified,omitempty"`
@@ -64,7 +67,7 @@ type Snapshot struct {
 }
 
 // good reports whether the answer has rules to obey.
-func (s *Snapshot) good() bool { return s != nil && s.complete() }
+func (s *Snapshot) good() bool { return s != nil && s.complete() && !(s.HTML && s.SHA256 == "") }
 
 // complete reports whether the origin sent its file. A 206 has only a part of it, although the
 // request was for all: the rules that are missing might be those that deny.
@@ -80,6 +83,19 @@ func (s *Snapshot) forbidden() bool {
 // aboutFile reports whether the answer has the robots.txt, or says that there is none.
 func (s *Snapshot) aboutFile() bool {
 	return s.complete() || s.Looped || s.Status == http.StatusNotFound || s.Status == http.StatusGone
+}
+
+// keepFile notes which body an answer had, and returns it. A page in place of a robots.txt is no file if it counts as a
+// failure: then the last good copy is kept.
+func (c *Settings) keepFile(s *Snapshot, file content) content {
+	if f, ok := file.(*robotstxt.File); ok && f.HTML() {
+		if s.HTML = true; c.HTML == "unreachable" {
+			s.Error = "the origin answered with an HTML page in place of the file"
+			return nil
+		}
+	}
+	s.setFile(file)
+	return file
 }
 
 // setFile notes which body the answer had. The digest names it as evidence.

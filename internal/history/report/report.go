@@ -149,7 +149,12 @@ func (p *originHistory) row(a snapshot.Answer, rules *snapshot.Settings) answerR
 	if s.SHA256 == "" {
 		return r
 	}
-	r.State = stateRules
+	if s.HTML {
+		r.Error = "an HTML page in place of the file"
+	}
+	if r.State == snapshot.Fresh {
+		r.State = stateRules
+	}
 	body, err := p.archive.Body(s.SHA256)
 	switch {
 	case err == nil:
