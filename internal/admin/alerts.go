@@ -83,18 +83,6 @@ func ofEvidence(e *audit.Status) (all []Alert) {
 			Do: "Check the space and permissions of data_dir. The gate tries again by itself.",
 		})
 	}
-	a := Alert{
-		Kind: "witness", Text: "These witnesses do not cosign the audit log:",
-		Do: "Check the witness, and the network to it, or ask its operator. The gate asks it again by itself. Requests go on meanwhile.",
-	}
-	for _, w := range e.Witnesses {
-		if w.Error != "" {
-			a.Details = append(a.Details, fmt.Sprintf("%s: %s", w.Name, w.Error))
-		}
-	}
-	if a.Details != nil {
-		all = append(all, a)
-	}
 	return all
 }
 

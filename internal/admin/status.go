@@ -117,10 +117,6 @@ func (a *admin) status() status {
 	if a.Evidence != nil {
 		s.Evidence = new(a.Evidence())
 		s.Evidence.Checkpoint = second(s.Evidence.Checkpoint)
-		s.Evidence.Witnesses = slices.Clone(s.Evidence.Witnesses) // those of the log stay as they are
-		for i := range s.Evidence.Witnesses {
-			s.Evidence.Witnesses[i].Cosigned = second(s.Evidence.Witnesses[i].Cosigned)
-		}
 	}
 	s.Alerts = a.alerts(&s)
 	return s

@@ -18,11 +18,9 @@ package audit
 //		writer.go
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
@@ -43,9 +41,8 @@ type Log struct {
 // Options say where entries go, and what is in them.
 type Options struct {
 	Config
-	// Evidence says which transparency log the entries are of, and which gate writes. Open sets its Path, Files and Witnesses.
+	// Evidence says which transparency log the entries are of, and which gate writes. Open sets its Path and Files.
 	Evidence evidence.Options
-	Client   *http.Client // sends checkpoints to the witnesses of Evidence
 	// Settle, if not nil, is called before entries are written, and returns when the evidence that they name is
 	// kept, or soon.
 	Settle func()
@@ -60,7 +57,7 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 	l := &Log{gate: o.Evidence.Gate, redact: o.RedactQuery, log: log, queue: newQueue()}
 	l.health.log = log
 	l.writer = &writer{
-		log: log, health: &l.health, queue: l.queue, client: o.Client, settle: o.Settle,
+		log: log, health: &l.health, queue: l.queue, settle: o.Settle,
 		out:    output{path: o.File, stdout: stdout, max: maxFile, keep: o.Keep, log: log},
 		probed: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -69,7 +66,7 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 		return nil, err
 	}
 	var err error
-	o.Evidence.Path, o.Evidence.Files, o.Evidence.Witnesses = o.File, filesOf, o.Witnesses
+	o.Evidence.Path, o.Evidence.Files = o.File, filesOf
 	if l.writer.lines, err = evidence.OpenLog(o.Evidence); err != nil {
 		return nil, err
 	}
@@ -148,16 +145,15 @@ func (l *Log) Lost() int64 {
 // Status returns the state of the transparency log.
 func (l *Log) Status() Status { return *l.writer.status.Load() }
 
-// Close writes the remaining entries and the last checkpoint, and closes the file. It waits for the cosignatures of
-// witnesses until ctx ends.
-func (l *Log) Close(ctx context.Context) error {
+// Close writes the remaining entries and the last checkpoint, and closes the file.
+func (l *Log) Close() error {
 	if l == nil {
 		return nil
 	}
 	l.queue.close()
 	select {
 	case <-l.writer.done:
-		return l.writer.close(ctx)
+		return l.writer.close()
 	case <-time.After(closeWait):
 		return fmt.Errorf("%w: the last %d records and more are lost", errTooSlow, l.queue.count())
 	}

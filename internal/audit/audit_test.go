@@ -90,7 +90,7 @@ func TestEntry(t *testing.T) {
 			var out bytes.Buffer
 			l := open(t, Options{Config: Config{File: "-"}}, &out, nil)
 			l.Write(&test.x)
-			if err := l.Close(t.Context()); err != nil {
+			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
 			var r Entry
@@ -144,7 +144,7 @@ func TestWholeLines(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if err := l.Close(t.Context()); err != nil {
+	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)
@@ -186,7 +186,7 @@ func TestUnwritable(t *testing.T) {
 				t.Errorf("%d reports, want %d:\n%s", got, step.want, logged.String())
 			}
 		}
-		l.Close(t.Context())
+		l.Close()
 	})
 }
 
@@ -223,7 +223,7 @@ func TestRotation(t *testing.T) {
 		l := open(t, Options{Config: Config{File: file, Keep: keep}}, nil, nil)
 		l.Write(&proxy.Record{ID: "first"})
 		l.Write(&proxy.Record{ID: "second"})
-		if err := l.Close(t.Context()); err != nil {
+		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
 		entries, err := os.ReadDir(dir)
@@ -269,7 +269,7 @@ func TestJam(t *testing.T) {
 			l.Write(long)
 			synctest.Wait()
 		}
-		if err := l.Close(t.Context()); err == nil {
+		if err := l.Close(); err == nil {
 			t.Error("Close reports that all was written")
 		}
 		close(out.reader)
@@ -305,7 +305,7 @@ func TestUnencodable(t *testing.T) {
 		if l.Err() != nil || !strings.Contains(out.String(), `"id":"next"`) || !strings.Contains(out.String(), `"lost":1,"index":0`) {
 			t.Errorf("%v: %s", l.Err(), out.String())
 		}
-		l.Close(t.Context())
+		l.Close()
 	})
 }
 
@@ -334,7 +334,7 @@ func TestTornLine(t *testing.T) {
 			l.Write(&proxy.Record{ID: id})
 			synctest.Wait()
 		}
-		l.Close(t.Context())
+		l.Close()
 		half, rest, _ := strings.Cut(disk.String(), "\n")
 		entries := entriesIn([]byte(rest))
 		var r Entry
@@ -358,7 +358,7 @@ func TestCheckpointBefore(t *testing.T) {
 			l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
 			synctest.Wait()
 		}
-		if err := l.Close(t.Context()); err != nil {
+		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
 		var signed, last time.Time

@@ -52,7 +52,7 @@ func written(t *testing.T, x *proxy.Record) (line []byte, r *Entry) {
 	var out bytes.Buffer
 	l := open(t, Options{Config: Config{File: "-"}, Evidence: evidence.Options{Gate: strings.Repeat("g", 26)}}, &out, nil)
 	l.Write(x)
-	if err := l.Close(t.Context()); err != nil {
+	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	r, err := parse(bytes.TrimSpace(entriesIn(out.Bytes())[0]))

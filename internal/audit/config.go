@@ -13,13 +13,12 @@ import (
 
 // Config says which entries are written, where, and who vouches for them.
 type Config struct {
-	File        string             `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl" path:"or -"`                      // is rotated at 100 MiB; "": none, "-": standard output
-	Keep        int                `yaml:"audit_keep" restart:"yes" doc:"a whole number, such as 30"`                              // number of rotated files
-	Name        string             `yaml:"audit_name" restart:"yes" doc:"a name without spaces, such as crawl.example.com/gate-1"` // "": made of the gate's id
-	KeyFile     string             `yaml:"audit_key_file" restart:"yes" doc:"a PEM file, such as audit-key.pem" path:"yes"`        // "": one in data_dir; see [Config.Key]
-	Witnesses   []evidence.Witness `yaml:"witnesses" restart:"yes" doc:"witnesses"`
-	RedactQuery bool               `yaml:"redact_query" restart:"yes"`   // query values become *
-	Required    bool               `yaml:"audit_required" restart:"yes"` // the gate serves nothing while entries can't be written: see [Log.Err]
+	File        string `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl" path:"or -"`                      // is rotated at 100 MiB; "": none, "-": standard output
+	Keep        int    `yaml:"audit_keep" restart:"yes" doc:"a whole number, such as 30"`                              // number of rotated files
+	Name        string `yaml:"audit_name" restart:"yes" doc:"a name without spaces, such as crawl.example.com/gate-1"` // "": made of the gate's id
+	KeyFile     string `yaml:"audit_key_file" restart:"yes" doc:"a PEM file, such as audit-key.pem" path:"yes"`        // "": one in data_dir; see [Config.Key]
+	RedactQuery bool   `yaml:"redact_query" restart:"yes"`                                                             // query values become *
+	Required    bool   `yaml:"audit_required" restart:"yes"`                                                           // the gate serves nothing while entries can't be written: see [Log.Err]
 
 	key *keyfile.Key // in KeyFile
 }
@@ -41,8 +40,6 @@ func (c *Config) Check(m *field.Mistakes) {
 		c.key, err = loadKey(c.KeyFile)
 		m.Refuse("audit_key_file", err)
 	}
-	evidence.CheckWitnesses(c.Witnesses, m, "witnesses")
-	m.Require(len(c.Witnesses) == 0 || c.File != "", "witnesses", "without log.audit there is no log to cosign: set log.audit, too")
 }
 
 // Warn reports what is allowed but is probably not intended.

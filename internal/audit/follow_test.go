@@ -180,7 +180,7 @@ func TestFollowGate(t *testing.T) {
 			l.Write(&proxy.Record{ID: want[i], Start: time.Now(), Method: "GET", URL: "http://a.example/", Origin: "http://a.example"})
 			time.Sleep(time.Duration(i%7) * 20 * time.Millisecond) // fake clock
 		}
-		if err := l.Close(t.Context()); err != nil {
+		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
 		f.wants("the records", want...)

@@ -58,7 +58,7 @@ func TestRecovery(t *testing.T) {
 			t.Errorf("%d bytes are written, want one probe", len(got))
 		}
 		l.Write(&proxy.Record{ID: "next", Method: "GET", Start: time.Now()})
-		l.Close(t.Context())
+		l.Close()
 		ids := idsIn(t, "-", &disk.Buffer)
 		if strings.Join(ids, " ") != "next" || !strings.Contains(logged.String(), "lost=1") {
 			t.Errorf("the log has %v; logged: %s", ids, logged.String())
@@ -78,7 +78,7 @@ func TestProbe(t *testing.T) {
 		if err := l.Err(); err != nil || logged.Len() > 0 {
 			t.Errorf("a disk in order: %v, logged %s", err, logged)
 		}
-		l.Close(t.Context())
+		l.Close()
 
 		full := &repairableDisk{}
 		l, logged = start(full)
@@ -91,7 +91,7 @@ func TestProbe(t *testing.T) {
 		if err := l.Err(); err != nil || !strings.Contains(logged.String(), again) {
 			t.Errorf("a full disk that is repaired: %v, logged %s", err, logged)
 		}
-		l.Close(t.Context())
+		l.Close()
 
 		pipe := &pipe{reader: make(chan struct{})}
 		before := time.Now()
@@ -104,7 +104,7 @@ func TestProbe(t *testing.T) {
 		if err := l.Err(); err != nil || !strings.Contains(logged.String(), again) {
 			t.Errorf("a pipe that is read again: %v, logged %s", err, logged)
 		}
-		l.Close(t.Context())
+		l.Close()
 	})
 }
 
@@ -114,7 +114,7 @@ func TestProbeOfFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	l := open(t, Options{Config: Config{File: path, Keep: 1}}, nil, nil)
 	l.Write(&proxy.Record{ID: "first", Method: "GET", Start: time.Now()})
-	l.Close(t.Context())
+	l.Close()
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestProbeOfFile(t *testing.T) {
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the file has %d bytes after the probe, want %d; %v", len(after), len(before), err)
 	}
-	l.Close(t.Context())
+	l.Close()
 	for _, left := range [][]byte{probeText[:100], probeText} {
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
@@ -138,7 +138,7 @@ func TestProbeOfFile(t *testing.T) {
 		f.Close()
 		l = open(t, Options{Config: Config{File: path, Keep: 1}}, nil, nil)
 		l.Write(&proxy.Record{ID: "more", Method: "GET", Start: time.Now()})
-		l.Close(t.Context())
+		l.Close()
 	}
 	if ids := idsIn(t, path, nil); strings.Join(ids, " ") != "first more more" {
 		t.Errorf("the file has %v", ids)

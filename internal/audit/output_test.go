@@ -110,7 +110,7 @@ func TestFileReplaced(t *testing.T) {
 					}
 				}
 				l.Write(&proxy.Record{ID: "second", Method: "GET"})
-				if err := l.Close(t.Context()); err != nil {
+				if err := l.Close(); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -141,7 +141,7 @@ func TestRepair(t *testing.T) {
 			var logged bytes.Buffer
 			l := open(t, Options{Config: Config{File: file, Keep: 1}}, nil, &logged)
 			l.Write(&proxy.Record{ID: "next", Method: "GET"})
-			if err := l.Close(t.Context()); err != nil {
+			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
 			data, err := os.ReadFile(file)
@@ -164,7 +164,7 @@ func TestHarmless(t *testing.T) {
 	var out bytes.Buffer
 	l := open(t, Options{Config: Config{File: "-"}}, &out, nil)
 	l.Write(&proxy.Record{Start: time.Now(), Method: "GET", URL: "/\x1b[2J\u009b\u202e\u007f\U000e0001é\xff\u2028"})
-	if err := l.Close(t.Context()); err != nil {
+	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), `"url":"/\u001b[2J\u009b\u202e\u007f\udb40\udc01é\ufffd\u2028"`) {

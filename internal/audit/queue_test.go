@@ -52,7 +52,7 @@ func TestWriteInterval(t *testing.T) {
 		for range 5 {
 			l.Write(&proxy.Record{})
 		}
-		if err := l.Close(t.Context()); err != nil || d.lines.Load() != n+promptWrites+5 {
+		if err := l.Close(); err != nil || d.lines.Load() != n+promptWrites+5 {
 			t.Errorf("%v, %d lines at the end, want %d", err, d.lines.Load(), n+promptWrites+5)
 		}
 	})

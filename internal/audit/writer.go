@@ -2,9 +2,7 @@ package audit
 
 import (
 	"bytes"
-	"context"
 	"log/slog"
-	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -37,7 +35,6 @@ type writer struct {
 	lines    *evidence.Log
 	status   atomic.Pointer[Status]
 	text     []byte          // memory for lines
-	client   *http.Client    // to witnesses
 	settle   func()          // see Options
 	signed   time.Time       // when a checkpoint was tried last
 	covered  time.Time       // when a checkpoint was written last; zero: not since the start
@@ -50,13 +47,12 @@ type writer struct {
 
 // A Status is the state of a transparency log at its last checkpoint, or the last try to make one.
 type Status struct {
-	Name       string                   `json:"log"`
-	Key        string                   `json:"key"`                 // its verifier key
-	Size       int64                    `json:"size"`                // entries that the checkpoint covers
-	Checkpoint time.Time                `json:"checkpoint,omitzero"` // when it was written; zero: not since the start
-	Error      string                   `json:"error,omitempty"`     // why there is no newer one, if it could not be kept
-	Broken     string                   `json:"broken,omitempty"`    // why the log could not be continued at the start
-	Witnesses  []evidence.WitnessStatus `json:"witnesses,omitempty"`
+	Name       string    `json:"log"`
+	Key        string    `json:"key"`                 // its verifier key
+	Size       int64     `json:"size"`                // entries that the checkpoint covers
+	Checkpoint time.Time `json:"checkpoint,omitzero"` // when it was written; zero: not since the start
+	Error      string    `json:"error,omitempty"`     // why there is no newer one, if it could not be kept
+	Broken     string    `json:"broken,omitempty"`    // why the log could not be continued at the start
 }
 
 // run writes lines until the queue is closed. While the log fails it is probed every second: a
@@ -81,8 +77,6 @@ func (w *writer) run(probe bool) {
 		case <-every.C:
 			w.health.timed(w.maintain)
 			writes = 0
-		case a := <-w.lines.Answers():
-			w.health.timed(func() { w.answered(a) })
 		case <-w.queue.wake:
 			w.health.timed(w.flush)
 			if !w.lines.Covered() {
@@ -110,7 +104,6 @@ func (w *writer) maintain() {
 	if w.health.failing.Load() != nil {
 		w.probe()
 	}
-	w.lines.Ask(w.client, false)
 }
 
 // flush writes the lines that are waiting.
@@ -209,7 +202,6 @@ func (w *writer) checkpoint(first, end bool) error {
 func (w *writer) publish() {
 	s := &Status{
 		Name: w.lines.Name(), Key: w.lines.Key(), Size: w.size, Checkpoint: w.covered, Broken: w.lines.Broken(),
-		Witnesses: w.lines.Witnesses(),
 	}
 	if w.failed != nil {
 		s.Error = w.failed.Error()
@@ -242,35 +234,13 @@ func (w *writer) probe() {
 	w.health.works()
 }
 
-// answered writes the line of a checkpoint with the cosignatures that have arrived.
-func (w *writer) answered(a evidence.Answer) {
-	line := w.lines.Answered(a)
-	w.publish()
-	if line == nil {
-		return
-	}
-	defer w.out.unlock()
-	if w.begin(len(line)) == nil {
-		_, _ = w.out.write(line) // without it the next one has a cosignature
-	}
-}
-
-// close writes the last checkpoint, after run, and waits for the witnesses' cosignatures of it until ctx ends.
-func (w *writer) close(ctx context.Context) error {
+// close writes the last checkpoint, after run.
+func (w *writer) close() error {
 	if !w.out.fresh {
 		if w.begin(0) == nil {
 			_ = w.checkpoint(false, true) // it is logged
 		}
 		w.out.unlock()
-	}
-	for waiting := !w.out.fresh && w.lines.Ask(w.client, true); waiting; {
-		select {
-		case a := <-w.lines.Answers():
-			w.answered(a)
-			waiting = w.lines.Ask(w.client, false)
-		case <-ctx.Done():
-			waiting = false
-		}
 	}
 	if n := w.health.untold.Load(); n > 0 {
 		w.log.Error("the last records of the audit log could not be written", "lost", n)

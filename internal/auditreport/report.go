@@ -32,7 +32,6 @@ type Options struct {
 	Verify     bool     `help:"Check that no record has been changed, removed or added."`
 	Strict     bool     `help:"With --verify: notes, such as of files that were rotated away, are faults."`
 	Key        []string `placeholder:"VKEY" sep:"none" help:"With --verify: the verifier key of a log, as its operator publishes it; without one, that of -c or of data_dir; may be repeated."`
-	Witness    []string `placeholder:"VKEY" sep:"none" help:"With --verify: the verifier key of a witness that must have cosigned each log; may be repeated."`
 	Checkpoint []string `placeholder:"FILE" sep:"none" help:"With --verify: a checkpoint that you have kept, with which the log must agree; may be repeated."`
 	Suggest    bool     `name:"suggest-overrides" help:"Print the overrides that would permit again what the gate has sent, and deny all else."`
 	Paths      int      `placeholder:"N" help:"With --suggest-overrides: tell paths apart by their first N segments."`
@@ -47,8 +46,8 @@ func (a *Options) Check() error {
 	switch {
 	case a.Top < 0:
 		return errors.New("--top: can't be negative")
-	case !a.Verify && (a.Strict || len(a.Key)+len(a.Witness)+len(a.Checkpoint) > 0):
-		return errors.New("--strict, --key, --witness and --checkpoint need --verify")
+	case !a.Verify && (a.Strict || len(a.Key)+len(a.Checkpoint) > 0):
+		return errors.New("--strict, --key and --checkpoint need --verify")
 	case a.Verify && a.givenForVerify():
 		return errors.New("--verify checks whole logs: leave out the options that select records")
 	case a.Paths < 0:

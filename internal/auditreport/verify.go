@@ -22,11 +22,8 @@ var errNoKey = errors.New("no key of the log: name it with --key, as its operato
 func (a *Options) verifyReport(c *gate.Config) (*verifyReport, error) {
 	o := evidence.VerifyOptions{Strict: a.Strict, Gate: a.Filter.Gate}
 	var err error
-	if o.Keys, err = evidence.ParseKeys(a.Key, nil); err != nil {
+	if o.Keys, err = evidence.ParseKeys(a.Key); err != nil {
 		return nil, fmt.Errorf("--key: %w", err)
-	}
-	if o.Keys, err = evidence.ParseKeys(a.Key, a.Witness); err != nil {
-		return nil, fmt.Errorf("--witness: %w", err)
 	}
 	if len(a.Key) == 0 || c.File() != "" {
 		switch signer, err := datadir.Signer(c); {

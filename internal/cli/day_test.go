@@ -243,7 +243,7 @@ func (d *day) live() {
 	}
 	shut := func() {
 		d.engine.Close()
-		if err := errors.Join(d.store.Close(), d.log.Close(d.t.Context())); err != nil {
+		if err := errors.Join(d.store.Close(), d.log.Close()); err != nil {
 			d.t.Fatal(err)
 		}
 	}

@@ -1,5 +1,5 @@
 // Package doctor checks that a shell's clients use a gate and trust its CA, and what a gate depends on: its fleet, the
-// directories of its keys, and the witnesses of its audit log.
+// directories of its keys, and the state of its audit log.
 package doctor
 
 // Where to change what.

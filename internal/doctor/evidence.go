@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"robotsgate/internal/audit"
@@ -23,7 +22,7 @@ import (
 const overviewTimeout = 3 * time.Second
 
 // checkEvidence says which key the audit log of the configuration has, and asks the running gate for the state of the
-// log and of its witnesses.
+// log.
 func checkEvidence(ctx context.Context, c *gate.Config) (all []finding) {
 	if c.Log.Audit.File == "" {
 		return nil
@@ -45,37 +44,12 @@ func checkEvidence(ctx context.Context, c *gate.Config) (all []finding) {
 	default:
 		all = append(all, finding{subject, passed, escape.Printable(fmt.Sprintf("%s, with the verifier key %s; %s in its last checkpoint", running.Name, running.Key, console.Plural(int(running.Size), "record"))), nil})
 	}
-	if errAsked != nil {
-		for _, w := range c.Log.Audit.Witnesses {
-			name, _, _ := strings.Cut(w.Key, "+")
-			all = append(all, finding{"witness", unknown, escape.Printable(fmt.Sprintf("%s, %s: not known, since %v", name, w.URL, errAsked)), nil})
-		}
-		return all
-	}
-	for _, w := range running.Witnesses {
-		all = append(all, witnessFinding(w))
-	}
 	return all
-}
-
-func witnessFinding(w evidence.WitnessStatus) finding {
-	const subject = "witness"
-	text := fmt.Sprintf("%s, %s: has cosigned %s", w.Name, w.URL, console.Plural(int(w.Size), "record"))
-	if !w.Cosigned.IsZero() {
-		text += fmt.Sprintf(", the last time %v ago", time.Since(w.Cosigned).Round(time.Second))
-	}
-	switch text = escape.Printable(text); {
-	case w.Error != "":
-		return fault(subject, text+"; does not cosign: "+escape.Printable(w.Error), "check the witness and the network to it, or ask its operator; the gate asks it again by itself")
-	case w.Cosigned.IsZero():
-		return finding{subject, unknown, text + ", none since the gate's start", nil}
-	}
-	return finding{subject, passed, text, nil}
 }
 
 // isLogOf reports whether the log of a gate is by the key of a signer.
 func isLogOf(s *evidence.Signer, running *audit.Status) bool {
-	keys, err := evidence.ParseKeys([]string{s.Key()}, nil)
+	keys, err := evidence.ParseKeys([]string{s.Key()})
 	if err != nil {
 		return false
 	}

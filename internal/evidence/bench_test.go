@@ -92,7 +92,7 @@ func BenchmarkVerify(b *testing.B) {
 	if err := cmp.Or(w.Flush(), f.Close()); err != nil {
 		b.Fatal(err)
 	}
-	keys, err := ParseKeys([]string{l.Key()}, nil)
+	keys, err := ParseKeys([]string{l.Key()})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 //
 // The entries of a log are the leaves of a Merkle tree (RFC 6962, 2.1). Checkpoint lines between them
 // state the size and the root of the tree (c2sp.org/tlog-checkpoint), signed by the gate
-// (c2sp.org/signed-note) and, if they are asked for it, by witnesses (c2sp.org/tlog-cosignature).
+// (c2sp.org/signed-note).
 //
 // [Log] makes the lines of one log. [Verifier] checks lines, with the keys of [Keys].
 package evidence

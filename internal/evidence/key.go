@@ -57,11 +57,10 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Keys are the keys of logs and of witnesses. The key of a log NAME also verifies the logs NAME/…, by the same
+// Keys are the keys of logs. The key of a log NAME also verifies the logs NAME/…, by the same
 // public key under the longer name.
 type Keys struct {
-	logs      []logKey
-	witnesses []*torchwood.CosignatureVerifier
+	logs []logKey
 }
 
 type logKey struct {
@@ -77,7 +76,7 @@ func (k logKey) isFor(log string) bool {
 func (k *Keys) AddOwn(s *Signer) { k.logs = append(k.logs, logKey{public: s.by.Public()}) }
 
 // ParseKeys returns the keys with the given verifier keys.
-func ParseKeys(logs, witnesses []string) (*Keys, error) {
+func ParseKeys(logs []string) (*Keys, error) {
 	k := &Keys{}
 	for _, text := range logs {
 		v, err := note.NewVerifier(text)
@@ -90,15 +89,6 @@ func ParseKeys(logs, witnesses []string) (*Keys, error) {
 			return nil, fmt.Errorf("%q is not an Ed25519 key", text)
 		}
 		k.logs = append(k.logs, logKey{v.Name(), key[1:]})
-	}
-	for _, text := range witnesses {
-		v, err := torchwood.NewCosignatureVerifier(text)
-		if err != nil {
-			return nil, fmt.Errorf("%q is no verifier key of a witness (NAME+ID+KEY): %w", text, err)
-		}
-		if !slices.ContainsFunc(k.witnesses, func(w *torchwood.CosignatureVerifier) bool { return w.String() == v.String() }) {
-			k.witnesses = append(k.witnesses, v)
-		}
 	}
 	return k, nil
 }
@@ -119,19 +109,8 @@ func (k *Keys) names(log string) bool {
 	return slices.ContainsFunc(k.logs, func(l logKey) bool { return l.name != "" && l.isFor(log) })
 }
 
-// Witnesses returns the names of the witnesses.
-func (k *Keys) Witnesses() (names []string) {
-	for _, w := range k.witnesses {
-		names = append(names, w.Name())
-	}
-	return names
-}
-
 // Verifier returns the verifier of signatures by a key (note.Verifiers).
 func (k *Keys) Verifier(name string, id uint32) (note.Verifier, error) {
-	if i := k.witness(name, id); i >= 0 {
-		return k.witnesses[i], nil
-	}
 	for _, l := range k.logs {
 		if !l.isFor(name) {
 			continue
@@ -146,38 +125,23 @@ func (k *Keys) Verifier(name string, id uint32) (note.Verifier, error) {
 }
 
 // Open returns the checkpoint in a signed note. An error says that the key of the log that it names is unknown,
-// or has not signed it. Sigs of the note has only verified signatures.
-func (k *Keys) Open(text []byte) (torchwood.Checkpoint, *note.Note, error) {
+// or has not signed it.
+func (k *Keys) Open(text []byte) (torchwood.Checkpoint, error) {
 	var none torchwood.Checkpoint
 	n, err := note.Open(text, k)
 	if err != nil {
-		return none, nil, err
+		return none, err
 	}
 	c, err := torchwood.ParseCheckpoint(n.Text)
 	switch {
 	case err != nil:
-		return none, nil, err
+		return none, err
 	case c.Extension != "":
-		return none, nil, errors.New("the checkpoint has extension lines")
-	case !slices.ContainsFunc(n.Sigs, func(s note.Signature) bool { return s.Name == c.Origin && k.witness(s.Name, s.Hash) < 0 }):
-		return none, nil, errors.New("the checkpoint is not signed by the key of its log")
+		return none, errors.New("the checkpoint has extension lines")
+	case !slices.ContainsFunc(n.Sigs, func(s note.Signature) bool { return s.Name == c.Origin }):
+		return none, errors.New("the checkpoint is not signed by the key of its log")
 	}
-	return c, n, nil
-}
-
-// witness returns the place in Witnesses of the one with a key, -1 if there is none.
-func (k *Keys) witness(name string, id uint32) int {
-	return slices.IndexFunc(k.witnesses, func(w *torchwood.CosignatureVerifier) bool { return w.Name() == name && w.KeyHash() == id })
-}
-
-// Cosigned returns which witnesses have signed a note that Open has returned, by their place in Witnesses.
-func (k *Keys) Cosigned(n *note.Note) (by []int) {
-	for _, s := range n.Sigs {
-		if i := k.witness(s.Name, s.Hash); i >= 0 {
-			by = append(by, i)
-		}
-	}
-	return by
+	return c, nil
 }
 
 // Origin returns the name of the log in the text of a note, which nothing has verified.

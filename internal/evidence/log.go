@@ -3,7 +3,6 @@ package evidence
 import (
 	"bytes"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"filippo.io/torchwood"
@@ -27,9 +26,6 @@ type Options struct {
 	Path string        // where the log is written
 	// Files returns the files of the log at a path, the newest first; none: it is written to a stream, or there is no file.
 	Files func(path string) []string
-	// Witnesses are asked to cosign checkpoints.
-	Witnesses []Witness
-	Log       *slog.Logger // required with Witnesses
 }
 
 // A Log makes the lines of a transparency log. It is for one goroutine.
@@ -44,11 +40,6 @@ type Log struct {
 	broken  string    // why the log could not be continued; empty: it was, or is the first
 	moved   string    // where the log before was written, if that was elsewhere
 	ended   time.Time // when the checkpoint was added to EndedFile
-
-	witnesses []*witness
-	answers   chan Answer
-	cosigned  string // the checkpoint with the cosignatures that have arrived
-	finished  bool   // the gate has ended
 }
 
 // OpenLog returns the log that continues what is in Files and Dir, or a new one.
@@ -56,7 +47,7 @@ func OpenLog(o Options) (*Log, error) {
 	l := &Log{o: o, tree: &Tree{}}
 	var err error
 	if o.Ends {
-		err = l.begin(o.Name+"/"+o.Gate, state{}, nil)
+		err = l.begin(o.Name+"/"+o.Gate, state{})
 	} else {
 		err = l.resume()
 	}
@@ -66,15 +57,12 @@ func OpenLog(o Options) (*Log, error) {
 	return l, l.cover(time.Now().UTC(), false)
 }
 
-// begin names the log, and prepares its witnesses. Kept is what was known with the last checkpoint, and tail the entries
-// since then.
-func (l *Log) begin(name string, kept state, tail []tlog.Hash) (err error) {
+// begin names the log. Kept is what was known with the last checkpoint.
+func (l *Log) begin(name string, kept state) (err error) {
 	l.state = kept
 	l.state.Path = l.o.Path
-	if l.signer, err = NewSigner(name, l.o.Key); err != nil {
-		return err
-	}
-	return l.openWitnesses(kept, tail)
+	l.signer, err = NewSigner(name, l.o.Key)
+	return err
 }
 
 // Key returns the verifier key of the log.
@@ -92,11 +80,7 @@ func (l *Log) Moved() string { return l.moved }
 // Add adds the lines of entries to the log. [AppendEntry] has made them.
 func (l *Log) Add(lines []byte) {
 	for line := range bytes.Lines(lines) {
-		leaf := tlog.RecordHash(bytes.TrimSuffix(line, []byte("\n")))
-		l.tree.Append(leaf)
-		for _, w := range l.witnesses {
-			w.append(leaf)
-		}
+		l.tree.Append(tlog.RecordHash(bytes.TrimSuffix(line, []byte("\n"))))
 	}
 }
 
@@ -121,7 +105,7 @@ func (l *Log) Checkpoint(first, end bool) ([]byte, error) {
 	if first {
 		line.Edge = l.tree.Clone().Hashes
 	}
-	l.resumed, l.finished = 0, end
+	l.resumed = 0
 	return line.AppendTo(nil), nil
 }
 
@@ -155,9 +139,6 @@ func (l *Log) sign() (text string, err error) {
 
 // keep keeps a checkpoint, and the state to go on from it.
 func (l *Log) keep(text string) error {
-	l.state.Tree, l.state.Witnesses = l.tree, nil
-	for _, w := range l.witnesses {
-		l.state.Witnesses = append(l.state.Witnesses, w.witnessState)
-	}
+	l.state.Tree = l.tree
 	return l.state.save(l.o.Dir, text)
 }

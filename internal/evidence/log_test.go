@@ -119,7 +119,7 @@ func (g *gate) entries(n int) {
 func verified(t *testing.T, o VerifyOptions, texts ...string) *Verifier {
 	t.Helper()
 	if o.Keys == nil {
-		keys, err := ParseKeys([]string{verifierKey(t, testLog, newKey(1))}, nil)
+		keys, err := ParseKeys([]string{verifierKey(t, testLog, newKey(1))})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func (l *Log) resume() error {
 	}
 	r := resumption{base: l.o.Name, gate: l.o.Gate, keys: keys, latest: suffix(l.o.Name, Origin(text)), strange: -1}
 	path := l.o.Path
-	if c, _, err := keys.Open([]byte(text)); err == nil && suffix(l.o.Name, c.Origin) > 0 {
+	if c, err := keys.Open([]byte(text)); err == nil && suffix(l.o.Name, c.Origin) > 0 {
 		r.kept, r.note = &c, text
 		if s.Tree != nil && s.Tree.Size == c.N && s.Tree.Root() == c.Hash {
 			r.state = s
@@ -64,10 +64,10 @@ func (l *Log) resume() error {
 	case l.o.Known:
 		r.broken = "neither the checkpoint in data_dir nor the records are there any more"
 	default:
-		return l.begin(l.o.Name, state{}, nil)
+		return l.begin(l.o.Name, state{})
 	}
 	l.broken = r.broken
-	return l.begin(l.o.Name+"/"+strconv.Itoa(max(r.latest, 1)+1), state{}, nil)
+	return l.begin(l.o.Name+"/"+strconv.Itoa(max(r.latest, 1)+1), state{})
 }
 
 // goOn continues the log that was found.
@@ -76,7 +76,7 @@ func (l *Log) goOn(r *resumption) error {
 	if r.tree.Size == r.kept.N {
 		l.note, l.covered = r.note, r.kept.N
 	}
-	return l.begin(r.kept.Origin, r.state, r.tail)
+	return l.begin(r.kept.Origin, r.state)
 }
 
 // keys returns the key of the log and of those with suffixes.
@@ -85,7 +85,7 @@ func (l *Log) keys() (*Keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseKeys([]string{s.Key()}, nil)
+	return ParseKeys([]string{s.Key()})
 }
 
 // suffix returns the number of a log among those of a name: 1 for NAME, N for NAME/N; 0: it is not one.
@@ -109,11 +109,10 @@ type resumption struct {
 	kept *torchwood.Checkpoint // the one that is kept, if it is of the log; nil: only latest is looked for
 	note string                // its text
 
-	latest  int         // the highest suffix that is known
-	state   state       // that is kept, if it fits
-	tree    *Tree       // nil: not found
-	tail    []tlog.Hash // the entries behind the checkpoint that is kept
-	strange int64       // index of the last of them that the gate can't have written; -1: there is none
+	latest  int   // the highest suffix that is known
+	state   state // that is kept, if it fits
+	tree    *Tree // nil: not found
+	strange int64 // index of the last of them that the gate can't have written; -1: there is none
 	resumed int64
 	broken  string // why it is not found, if there is a reason
 }
@@ -144,7 +143,6 @@ func (r *resumption) file(path string) (found bool, err error) {
 			if log != r.kept.Origin || index < r.kept.N {
 				return
 			}
-			r.tail = append(r.tail, hash)
 			if !r.state.mayHaveWritten(written) {
 				r.strange = index
 			}

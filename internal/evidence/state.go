@@ -27,25 +27,15 @@ const (
 
 // A state is what a log goes on from.
 type state struct {
-	Tree      *Tree          `json:"tree"`
-	Time      time.Time      `json:"time"` // of the checkpoint
-	End       bool           `json:"end"`  // the gate has ended: it has written nothing since
-	Path      string         `json:"path"` // of the log
-	Witnesses []witnessState `json:"witnesses,omitempty"`
+	Tree *Tree     `json:"tree"`
+	Time time.Time `json:"time"` // of the checkpoint
+	End  bool      `json:"end"`  // the gate has ended: it has written nothing since
+	Path string    `json:"path"` // of the log
 }
 
 // mayHaveWritten reports whether the gate may have written a record behind the checkpoint, at this time.
 func (s *state) mayHaveWritten(at time.Time) bool {
 	return !s.End && !s.Time.IsZero() && (&interval{at, at}).within(maxResumed, s.Time)
-}
-
-// A witnessState is how the log has grown since a witness has cosigned it last.
-type witnessState struct {
-	Key      string `json:"key"`
-	Cosigned growth `json:"cosigned"`
-	// Asked is the same for what the witness was asked for since, the newest last. It may have cosigned any of it: an
-	// answer can be lost, or come after the end of the gate.
-	Asked []growth `json:"asked,omitempty"`
 }
 
 // save keeps a checkpoint and the state to go on from it, in one step. When it returns, the disk has both.
@@ -72,7 +62,7 @@ func loadState(dir string) (note string, s state, err error) {
 		return "", state{}, err
 	}
 	note = Note(string(text))
-	if json.Unmarshal(text[len(note):], &s) != nil || s.Tree == nil || s.Tree.From != 0 || !s.Tree.valid() {
+	if json.Unmarshal(text[len(note):], &s) != nil || s.Tree == nil || !s.Tree.valid() {
 		s = state{} // the log itself is read
 	}
 	return note, s, nil

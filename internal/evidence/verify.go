@@ -14,7 +14,7 @@ const maxTexts = 1000
 
 // VerifyOptions say what lines are checked against.
 type VerifyOptions struct {
-	Keys *Keys // of the logs, and of the witnesses that must have cosigned them
+	Keys *Keys // of the logs
 	// Known are checkpoints that someone has kept: the logs must agree with them.
 	Known []Known
 	// Gate, if it is not empty, leaves out the lines of other gates.
@@ -23,9 +23,6 @@ type VerifyOptions struct {
 	Strict bool
 	// Leaf, if it is set, is called for each entry of a log, in the order of the lines. Written is about when it was written.
 	Leaf func(log string, index int64, hash tlog.Hash, written time.Time)
-	// Node, if it is set, is called for each complete subtree of several entries, and for those of edges. Its index is
-	// that of [tlog.StoredHashIndex].
-	Node func(log string, index int64, hash tlog.Hash)
 }
 
 // A Known checkpoint is a signed note, and where it has been kept.
@@ -58,50 +55,24 @@ type Verifier struct {
 
 // A Report is what was found of one log.
 type Report struct {
-	Name        string       `json:"log"`
-	Key         string       `json:"key"`
-	Entries     int64        `json:"records"`
-	First       int64        `json:"first"` // index
-	Last        int64        `json:"last"`  // index; less than First: there is no entry
-	Size        int64        `json:"size"`  // entries that the newest checkpoint covers
-	Signed      time.Time    `json:"signed,omitzero"`
-	Cosigned    []Cosigned   `json:"cosigned,omitempty"`
-	Checkpoints []Checkpoint `json:"-"` // for each number of cosignatures the newest, ascending
-}
-
-// Cosigned says how far a witness has cosigned a log.
-type Cosigned struct {
-	Witness string `json:"witness"`
-	Size    int64  `json:"size"`
-}
-
-// A Checkpoint is a verified signed note.
-type Checkpoint struct {
-	Note     string
-	Size     int64
-	Root     tlog.Hash
-	Cosigned int // number of witnesses
+	Name    string    `json:"log"`
+	Key     string    `json:"key"`
+	Entries int64     `json:"records"`
+	First   int64     `json:"first"` // index
+	Last    int64     `json:"last"`  // index; less than First: there is no entry
+	Size    int64     `json:"size"`  // entries that the newest checkpoint covers
+	Signed  time.Time `json:"signed,omitzero"`
 }
 
 // logLines is what was read of a log.
 type logLines struct {
-	name         string
-	key          string
-	pieces       []*piece
-	roots        map[int64]signed // the checkpoints, by size
-	wanted       map[int64]bool   // sizes of known checkpoints
-	cosignatures []cosignature
-	cosigned     []int64      // by witness: size of the newest checkpoint that fits the entries; set at the end
-	newest       int64        // size of the newest checkpoint
-	signed       time.Time    // its time
-	best         []Checkpoint // by number of cosignatures; Note is empty: none
-}
-
-// A cosignature is one of a checkpoint, which need not fit the entries.
-type cosignature struct {
-	witness int
-	size    int64
-	root    tlog.Hash
+	name   string
+	key    string
+	pieces []*piece
+	roots  map[int64]signed // the checkpoints, by size
+	wanted map[int64]bool   // sizes of known checkpoints
+	newest int64            // size of the newest checkpoint
+	signed time.Time        // its time
 }
 
 // signed is a checkpoint in a log.
@@ -123,9 +94,8 @@ type piece struct {
 	root    tlog.Hash // at the start
 	resumed bool      // the first line says so
 	tree    *Tree
-	node    func(index int64, hash tlog.Hash) // VerifyOptions.Node, if that is set
-	next    int64                             // index of the next entry
-	broken  string                            // why the tree is not known any more; empty: it is
+	next    int64  // index of the next entry
+	broken  string // why the tree is not known any more; empty: it is
 	ended   bool
 	covered int64     // by the last checkpoint
 	fits    tlog.Hash // its root
@@ -164,7 +134,7 @@ func (i *interval) within(d time.Duration, of time.Time) bool {
 func NewVerifier(o VerifyOptions) *Verifier {
 	v := &Verifier{o: o, logs: map[string]*logLines{}, unknown: map[string]bool{}, current: map[string]*piece{}, kinds: map[string]bool{}}
 	for _, k := range o.Known {
-		if c, _, err := o.Keys.Open([]byte(k.Note)); err == nil {
+		if c, err := o.Keys.Open([]byte(k.Note)); err == nil {
 			v.log(c.Origin).wanted[c.N] = true
 		}
 	}
@@ -174,7 +144,7 @@ func NewVerifier(o VerifyOptions) *Verifier {
 func (v *Verifier) log(name string) *logLines {
 	l := v.logs[name]
 	if l == nil {
-		l = &logLines{name: name, roots: map[int64]signed{}, wanted: map[int64]bool{}, cosigned: make([]int64, len(v.o.Keys.witnesses)), best: make([]Checkpoint, len(v.o.Keys.witnesses)+1)}
+		l = &logLines{name: name, roots: map[int64]signed{}, wanted: map[int64]bool{}}
 		l.key, _ = v.o.Keys.Log(name)
 		v.logs[name] = l
 	}
@@ -268,7 +238,7 @@ func (v *Verifier) entry(gate string, lost, index int64, at place, text []byte) 
 	p.next, p.line = index+1, at.line
 	hash := tlog.RecordHash(text)
 	if p.broken == "" {
-		p.tree.append(hash, p.node)
+		p.tree.Append(hash)
 		p.want()
 	}
 	written := writtenAt(text)

@@ -16,7 +16,7 @@ import (
 // checkpoint checks a checkpoint line, and the entries that it covers.
 func (v *Verifier) checkpoint(l *Line, at place) {
 	name := Origin(l.Checkpoint)
-	c, n, err := v.o.Keys.Open([]byte(l.Checkpoint))
+	c, err := v.o.Keys.Open([]byte(l.Checkpoint))
 	if _, unverified := errors.AsType[*note.UnverifiedNoteError](err); unverified && !v.o.Keys.names(name) {
 		v.withoutKey(l, name, at)
 		return
@@ -29,7 +29,7 @@ func (v *Verifier) checkpoint(l *Line, at place) {
 		return
 	}
 	log := v.log(name)
-	v.sign(log, c, n, l, at)
+	v.sign(log, c, l, at)
 	p := v.current[l.Gate]
 	if l.Edge != nil {
 		p = v.begin(log, p, c, l, at)
@@ -45,7 +45,7 @@ func (v *Verifier) checkpoint(l *Line, at place) {
 		v.resumed(p, at)
 	}
 	v.cover(p, c, l.Time, at)
-	p.ended = l.End || p.ended && l.Edge == nil // cosigned repeats may follow the end, and a start of the gate
+	p.ended = l.End || p.ended && l.Edge == nil // only a start of the gate goes on behind the end
 	p.line = at.line
 }
 
@@ -62,7 +62,7 @@ func (v *Verifier) withoutKey(l *Line, name string, at place) {
 }
 
 // sign compares a checkpoint with those of the same log, and notes how far it has been signed.
-func (v *Verifier) sign(log *logLines, c torchwood.Checkpoint, n *note.Note, l *Line, at place) {
+func (v *Verifier) sign(log *logLines, c torchwood.Checkpoint, l *Line, at place) {
 	if s, ok := log.roots[c.N]; !ok && len(log.roots) < maxRoots {
 		log.roots[c.N] = signed{c.Hash, at, l.Checkpoint}
 	} else if ok && s.root != c.Hash {
@@ -70,13 +70,6 @@ func (v *Verifier) sign(log *logLines, c torchwood.Checkpoint, n *note.Note, l *
 	}
 	if c.N >= log.newest {
 		log.newest, log.signed = c.N, l.Time
-	}
-	by := v.o.Keys.Cosigned(n)
-	for _, i := range by {
-		log.cosignatures = append(log.cosignatures, cosignature{i, c.N, c.Hash})
-	}
-	if best := &log.best[len(by)]; best.Note == "" || c.N >= best.Size {
-		*best = Checkpoint{l.Checkpoint, c.N, c.Hash, len(by)}
 	}
 }
 
@@ -97,12 +90,6 @@ func (v *Verifier) begin(log *logLines, before *piece, c torchwood.Checkpoint, l
 		v.cutTail(before, c.N, at)
 	}
 	p := &piece{log: log, at: at, line: at.line, start: c.N, root: c.Hash, resumed: l.Resumed > 0, tree: t, next: c.N, covered: c.N, fits: c.Hash, signed: l.Time}
-	if v.o.Node != nil {
-		p.node = func(index int64, hash tlog.Hash) { v.o.Node(log.name, index, hash) }
-		for i, index := range t.subtrees() {
-			p.node(index, t.Hashes[i])
-		}
-	}
 	p.want()
 	log.pieces = append(log.pieces, p)
 	v.current[l.Gate] = p
@@ -132,7 +119,7 @@ func (v *Verifier) cover(p *piece, c torchwood.Checkpoint, signed time.Time, at 
 		p.broken = v.fault("%s: %s missing before this checkpoint of log %s", at, entries(p.next, c.N-1), p.log.name)
 		p.next = c.N
 	case c.N < p.next:
-		return // a repeat with cosignatures: see sign
+		return // sign compares it
 	case p.broken == "" && p.tree.Root() != c.Hash:
 		p.broken = v.fault("%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", at, c.N, p.log.name, p.behind())
 	}

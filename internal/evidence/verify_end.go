@@ -12,8 +12,6 @@ import (
 const (
 	// maxTail is the time after the last checkpoint in which the entries behind it were written.
 	maxTail = 5 * time.Second
-	// maxUncosigned is how much older than the last entry one may be that a witness has not seen.
-	maxUncosigned = time.Minute
 )
 
 // End judges the logs, after all lines.
@@ -24,8 +22,7 @@ func (v *Verifier) End() {
 			continue
 		}
 		v.join(l)
-		v.checkWitnesses(l)
-		v.Logs = append(v.Logs, l.report(v.o.Keys))
+		v.Logs = append(v.Logs, l.report())
 	}
 	for _, k := range v.o.Known {
 		v.compare(k)
@@ -93,46 +90,11 @@ func (v *Verifier) uncovered(p *piece, why string) {
 	v.note("%s:%d: no checkpoint covers %s of log %s: %s", p.at.file, p.line, p.behind(), p.log.name, why)
 }
 
-// checkWitnesses checks that each witness has seen all but the last entries. A cosignature counts if the entries have the
-// root that the witness has seen: the holder of the log's key may have put it behind other entries.
-func (v *Verifier) checkWitnesses(l *logLines) {
-	var last time.Time
-	for _, p := range l.pieces {
-		if p.last.After(last) {
-			last = p.last
-		}
-	}
-	for _, c := range l.cosignatures {
-		if c.size < l.pieces[0].start || slices.ContainsFunc(l.pieces, func(p *piece) bool {
-			root, ok := p.rootAt(c.size)
-			return ok && root == c.root
-		}) {
-			l.cosigned[c.witness] = max(l.cosigned[c.witness], c.size)
-		}
-	}
-	for i, name := range v.o.Keys.Witnesses() {
-		var oldest interval
-		for _, p := range l.pieces {
-			for _, g := range p.groups {
-				if g.size > l.cosigned[i] && !g.oldest.IsZero() {
-					oldest.add(g.oldest)
-				}
-			}
-			if !p.tail.oldest.IsZero() {
-				oldest.add(p.tail.oldest)
-			}
-		}
-		if !oldest.oldest.IsZero() && last.Sub(oldest.oldest) > maxUncosigned {
-			v.fault("log %s: witness %s has cosigned %d records, and not those written since %s, up to %s", l.name, name, l.cosigned[i], utc(oldest.oldest), utc(last))
-		}
-	}
-}
-
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // compare compares a log with a checkpoint that someone has kept.
 func (v *Verifier) compare(k Known) {
-	c, _, err := v.o.Keys.Open([]byte(k.Note))
+	c, err := v.o.Keys.Open([]byte(k.Note))
 	if err != nil {
 		v.fault("%s: the checkpoint of log %q can't be used: %v", k.Where, Origin(k.Note), err)
 		return
@@ -191,19 +153,11 @@ func (l *logLines) last() *piece {
 	return l.pieces[len(l.pieces)-1]
 }
 
-func (l *logLines) report(keys *Keys) Report {
+func (l *logLines) report() Report {
 	r := Report{Name: l.name, Key: l.key, First: l.pieces[0].start, Last: l.pieces[0].start - 1, Size: l.newest, Signed: l.signed}
 	for _, p := range l.pieces {
 		r.Entries += p.next - p.start
 		r.Last = max(r.Last, p.next-1)
-	}
-	for i, name := range keys.Witnesses() {
-		r.Cosigned = append(r.Cosigned, Cosigned{name, l.cosigned[i]})
-	}
-	for _, c := range l.best {
-		if c.Note != "" {
-			r.Checkpoints = append(r.Checkpoints, c)
-		}
 	}
 	return r
 }
@@ -218,9 +172,6 @@ func (r Report) String() string {
 	fmt.Fprintf(&b, "; key %s", r.Key)
 	if !r.Signed.IsZero() {
 		fmt.Fprintf(&b, "; last checkpoint of %s covers %d", utc(r.Signed), r.Size)
-	}
-	for _, c := range r.Cosigned {
-		fmt.Fprintf(&b, "; cosigned by %s up to %d", c.Witness, c.Size)
 	}
 	return b.String()
 }

@@ -2,12 +2,10 @@ package gate
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -55,16 +53,11 @@ func (g *Gate) openAudit(dir string, out io.Writer) (err error) {
 	if e.Name = l.Name; e.Name == "" {
 		e.Name = logName(g.ownerID(dir))
 	}
-	e.Gate, e.Dir, e.Keep, e.Log, e.Ends = g.id, dir, g.config.Robots.Keep, g.log, g.disk == nil
+	e.Gate, e.Dir, e.Keep, e.Ends = g.id, dir, g.config.Robots.Keep, g.disk == nil
 	if key := l.Key(); key != nil {
 		e.Key = key
 	} else if e.Key, e.Known, err = ownKey(filepath.Join(dir, evidence.KeyFile)); err != nil {
 		return fmt.Errorf("the key of the audit log: %w", err)
-	}
-	if len(l.Witnesses) > 0 {
-		if o.Client, err = witnessClient(g.config); err != nil {
-			return err
-		}
 	}
 	engine := g.engine // those of reloads share what it saves
 	o.Settle = func() {
@@ -116,17 +109,4 @@ func ownKey(path string) (key *keyfile.Key, known bool, err error) {
 		return nil, false, err
 	}
 	return key, false, nil
-}
-
-// witnessClient returns a client that reaches witnesses as the gate reaches origins, but follows no redirect.
-func witnessClient(c *Config) (*http.Client, error) {
-	pool, err := Roots(c)
-	if err != nil {
-		return nil, err
-	}
-	t := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true}
-	if c.Egress.Parent != nil {
-		t.Proxy = http.ProxyURL(c.Egress.Parent)
-	}
-	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
 }

@@ -254,7 +254,7 @@ func (g *Gate) Run(ctx context.Context) error {
 	if late := g.proxy.Shutdown(grace); late != nil {
 		g.log.Warn("some requests were still in flight at the end of limits.shutdown_grace and are cut off", "grace", g.config.Limits.ShutdownGrace)
 	}
-	g.close(grace)
+	g.Close()
 	return err
 }
 
@@ -274,15 +274,8 @@ func (g *Gate) wait(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// Close closes what New has opened, also after an error in it. It waits for no witness.
+// Close closes what New has opened, also after an error in it.
 func (g *Gate) Close() {
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	g.close(now)
-}
-
-// close is Close, and waits for witnesses until ctx ends.
-func (g *Gate) close(ctx context.Context) {
 	g.lines.Close()
 	if g.admin != nil {
 		g.admin.Close()
@@ -312,7 +305,7 @@ func (g *Gate) close(ctx context.Context) {
 		}
 	}
 	g.configurations.Close()
-	if err := g.audit.Close(ctx); err != nil {
+	if err := g.audit.Close(); err != nil {
 		g.log.Error("closing the audit log", "error", err)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/evidence"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/memcache"
 	"robotsgate/policy"
@@ -56,9 +55,7 @@ func watchedSources() Sources {
 			return fleet.Status{State: fleet.Connected, Gates: make([]fleet.Gate, 3), Differ: true, Calls: 16, Failures: 17, Rejected: 18}
 		},
 		Evidence: func() audit.Status {
-			return audit.Status{Size: 21, Error: "full", Broken: "changed", Witnesses: []evidence.WitnessStatus{
-				{Name: "a.example", Size: 22, Cosigned: time.Unix(1700000000, 0), Cosignatures: 23, Failures: 24}, {Name: "b.example"},
-			}}
+			return audit.Status{Size: 21, Error: "full", Broken: "changed"}
 		},
 	}
 }
@@ -183,11 +180,6 @@ func TestWatch(t *testing.T) {
 		`robotsgate_ca_expiry_timestamp_seconds 1.8e+09`,
 		`robotsgate_audit_not_continued 1`,
 		`robotsgate_audit_checkpoint_records 21`,
-		`robotsgate_witness_cosigned_records{witness="a.example"} 22`,
-		`robotsgate_witness_cosigned_timestamp_seconds{witness="a.example"} 1.7e+09`,
-		`robotsgate_witness_requests_total{outcome="cosigned",witness="a.example"} 23`,
-		`robotsgate_witness_requests_total{outcome="failed",witness="a.example"} 24`,
-		`robotsgate_witness_requests_total{outcome="failed",witness="b.example"} 0`,
 		`robotsgate_fleet_up 1`,
 		`robotsgate_fleet_gates 3`,
 		`robotsgate_fleet_calls_total 16`,
@@ -199,17 +191,13 @@ func TestWatch(t *testing.T) {
 	)
 }
 
-// TestNoEvidence: a gate without an audit log has no metrics of one. One that has not been cosigned since the start
-// has no time of that.
+// TestNoEvidence: a gate without an audit log has no metrics of one.
 func TestNoEvidence(t *testing.T) {
 	m := New()
 	s := watchedSources()
 	s.Evidence = nil
 	m.Watch(s)
-	if got := scrape(m); regexp.MustCompile(`witness|checkpoint|continued`).MatchString(got) {
-		t.Errorf("got\n%s", got)
-	}
-	if got := scrape(watched()); strings.Contains(got, `cosigned_timestamp_seconds{witness="b.example"}`) {
+	if got := scrape(m); regexp.MustCompile(`checkpoint|continued`).MatchString(got) {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -119,16 +119,6 @@ func collectEvidence(s audit.Status, send sender) {
 	send(gauge, "robotsgate_audit_not_continued", "1 if the audit log could not be continued at the start, so that a new one has begun.", flag(s.Broken != ""), nil)
 	send(gauge, "robotsgate_audit_checkpoint_failing", "1 while the audit log gets no checkpoint, since data_dir can't be written.", flag(s.Error != ""), nil)
 	send(gauge, "robotsgate_audit_checkpoint_records", "Records that the last checkpoint of the audit log covers.", s.Size, nil)
-	for _, w := range s.Witnesses {
-		name := prometheus.Labels{"witness": w.Name}
-		for outcome, n := range map[string]int64{"cosigned": w.Cosignatures, "failed": w.Failures} {
-			send(counter, "robotsgate_witness_requests_total", "Requests to a witness for a cosignature, by outcome: cosigned, failed.", n, prometheus.Labels{"witness": w.Name, "outcome": outcome})
-		}
-		send(gauge, "robotsgate_witness_cosigned_records", "Records in the last checkpoint that a witness has cosigned.", w.Size, name)
-		if !w.Cosigned.IsZero() {
-			send(gauge, "robotsgate_witness_cosigned_timestamp_seconds", "When a witness has cosigned last; absent until it has since the start.", w.Cosigned.Unix(), name)
-		}
-	}
 }
 
 func flag(set bool) int64 {
