@@ -18,7 +18,6 @@ var imports = map[string][]string{
 
 	// robots.txt.
 	"policy/robotstxt":                 {"policy/robotstxt/internal/syntax", "policy/robotstxt/internal/match"},
-	"policy/robotstxt/lint":            {"internal/spelling", "policy/robotstxt", "policy/usage", "policy/robotstxt/internal/syntax", "policy/robotstxt/internal/match"},
 	"policy/robotstxt/internal/syntax": {},
 	"policy/robotstxt/internal/match":  {},
 
@@ -85,7 +84,7 @@ var imports = map[string][]string{
 	"proxy/internal/wire": {}, // its tests use proxytest
 
 	// The commands, and what they share.
-	"internal/cli": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/robotstxt/lint", "policy/robotstag", "htmlmeta",
+	"internal/cli": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/robotstag", "htmlmeta",
 		"proxy", "internal/audit", "internal/replay", "internal/evidence",
 		"internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/terminal", "internal/ca", "internal/clientenv", "internal/console", "internal/datadir", "internal/demo", "internal/escape", "internal/keyfile", "internal/mcp", "internal/confine", "internal/doctor", "internal/history/report", "internal/auditreport", "internal/outcomes", "internal/processes", "internal/questions", "internal/wholefile"},
 	"internal/mcp":       {"internal/escape", "internal/questions", "policy", "policy/usage"},

@@ -30,7 +30,6 @@ type Commands struct {
 	Tags     Tags     `cmd:"" help:"Print the robots-tag rules that bind a crawler."`
 	Usage    Usage    `cmd:"" help:"Print what the content of a URL may be used for."`
 	MCP      MCP      `cmd:"" name:"mcp" help:"Answer a model's questions about robots rules, by the Model Context Protocol."`
-	Lint     Lint     `cmd:"" help:"Report the lines of a robots.txt that do not do what they seem to."`
 	Env      Env      `cmd:"" help:"Print the environment variables that make clients use the gate."`
 	CA       CA       `cmd:"" name:"ca" help:"Print the CA certificate that clients must trust."`
 	Validate Validate `cmd:"" help:"Check a configuration."`

@@ -15,7 +15,6 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
-	"robotsgate/policy/robotstxt/lint"
 )
 
 // request sends a request to the site and returns the response with its body.
@@ -88,9 +87,6 @@ func TestSite(t *testing.T) {
 	}
 	if len(titles) < Items || items != Items/10 || len(denied) != Items/10+2 {
 		t.Errorf("%d pages, of which %d of the catalogue and these are denied: %q", len(titles), items, denied)
-	}
-	if found := lint.Check([]byte(robots), len(robots)); len(found) > 0 {
-		t.Errorf("lines of robots.txt without effect: %v", found)
 	}
 }
 

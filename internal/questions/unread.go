@@ -10,7 +10,7 @@ import (
 )
 
 // Unread returns what the response's header and its page's head say about the use of content in a form that
-// cannot be read, so that it states nothing. Of robots.txt the command lint tells it.
+// cannot be read, so that it states nothing.
 func (r *Reading) Unread() (mistakes []string) {
 	add := func(format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); !slices.Contains(mistakes, text) {

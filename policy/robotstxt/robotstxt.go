@@ -11,8 +11,7 @@
 // bind it, such as Crawl-delay. Servers read some paths in several ways, see [Readings].
 //
 // The package does no I/O. Fetching, caching, and deciding what a failed fetch means
-// belong to package policy/snapshot. Package lint finds lines that do not do what their author
-// probably meant.
+// belong to package policy/snapshot.
 package robotstxt
 
 // How the files fit together. A robots.txt is parsed by

@@ -13,7 +13,7 @@ package usage
 //	a signal                         a file with its reader, a row of the table signals below, and a case in
 //	                                 testdata/cases.jsonl. What it reads must be in Input, and a quick look for it
 //	                                 in maystate.go, since most URLs state nothing
-//	a signal in lines of robots.txt  also memoKey in memo.go, and policy/robotstxt/lint/usage.go
+//	a signal in lines of robots.txt  also memoKey in memo.go
 //	a category or label              categories in statement.go
 //	what covers a purpose            covering in usage.go
 

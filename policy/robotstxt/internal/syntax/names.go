@@ -24,5 +24,5 @@ const (
 
 // IsEveryone reports whether the value of a User-agent line means all crawlers.
 func IsEveryone(value string) bool {
-	return strings.HasPrefix(value, "*") && (len(value) == 1 || IsSpace(value[1]))
+	return strings.HasPrefix(value, "*") && (len(value) == 1 || strings.IndexByte(space, value[1]) >= 0)
 }

@@ -11,15 +11,9 @@ type Scanner struct {
 	pos  int // where the next line begins
 	row  int // the number of that line
 
-	// The line that NextLine has found.
-	Line    int    // its number, from 1
-	Content string // without what ends it
-	NUL     bool   // a NUL ends it
-	start   int    // where it begins in text
-
-	// The field that Next or Split has found on it.
-	Key   string // as written
-	Name  string // of the field: a constant such as UserAgent if Known, else Key
+	// The field that Next has found.
+	Line  int    // the number of its line, from 1
+	Name  string // a constant such as UserAgent if Known, else the key as written
 	Known bool
 	Value string
 	At    int // where Value stands in the text
@@ -32,82 +26,66 @@ func (t Text) Scan() Scanner {
 
 // Next finds the next field, and reports whether there is one. Other lines are passed
 // over: blank ones, comments, and lines that have neither a colon nor two words.
+//
+// CR, LF or both end a line (RFC 9309, section 2.2). NUL does too, but editors do not count
+// it, and line numbers are for people.
 func (s *Scanner) Next() bool {
-	for s.NextLine() {
-		if s.Split() {
+	for s.pos < len(s.text) {
+		start := s.pos
+		for s.pos < len(s.text) && !endsLine(s.text[s.pos]) {
+			s.pos++
+		}
+		s.Line = s.row
+		field := s.split(start, s.text[start:s.pos])
+		end := s.text[s.pos:min(s.pos+2, len(s.text))]
+		if end != "" && end[0] != 0 {
+			s.row++
+		}
+		s.pos++
+		if end == "\r\n" {
+			s.pos++
+		}
+		if field {
 			return true
 		}
 	}
 	return false
 }
 
-// NextLine steps over a line and whatever ends it, and reports whether there is one. CR, LF
-// or both end a line (RFC 9309, section 2.2). NUL does too, but editors do not count it, and
-// line numbers are for people.
-func (s *Scanner) NextLine() bool {
-	if s.pos >= len(s.text) {
-		return false
-	}
-	s.start = s.pos
-	for s.pos < len(s.text) && !endsLine(s.text[s.pos]) {
-		s.pos++
-	}
-	s.Line, s.Content = s.row, s.text[s.start:s.pos]
-	end := s.text[s.pos:min(s.pos+2, len(s.text))]
-	s.NUL = strings.HasPrefix(end, "\x00")
-	if end != "" && !s.NUL {
-		s.row++
-	}
-	s.pos++
-	if end == "\r\n" {
-		s.pos++
-	}
-	return true
-}
-
-// Start returns where the line that NextLine has found begins.
-func (s *Scanner) Start() int { return s.start }
-
-// Pos returns where the line that NextLine would find next begins.
-func (s *Scanner) Pos() int { return s.pos }
-
-// Split takes the line apart, and reports whether it is a field.
-func (s *Scanner) Split() bool {
-	content, _, _ := strings.Cut(s.Content, "#")
+// split takes the line that begins at start apart, and reports whether it is a field.
+func (s *Scanner) split(start int, line string) bool {
+	content, _, _ := strings.Cut(line, "#")
 	key, value, colon := strings.Cut(content, ":")
 	if !colon {
 		// Such a line counts only if it has exactly two words: other lines are more
 		// likely prose.
-		words := strings.TrimLeft(content, Space)
-		i := max(0, strings.IndexAny(words, Space))
+		words := strings.TrimLeft(content, space)
+		i := max(0, strings.IndexAny(words, space))
 		key, value = words[:i], words[i:]
 	}
-	value = strings.TrimLeft(value, Space)
-	s.At = s.start + len(content) - len(value)
-	s.Value = strings.TrimRight(value, Space)
-	s.Key = strings.Trim(key, Space)
-	s.Name, s.Known = Name(s.Key)
-	return s.Key != "" && (colon || s.Value != "" && !strings.ContainsAny(s.Value, Space))
+	value = strings.TrimLeft(value, space)
+	s.At = start + len(content) - len(value)
+	s.Value = strings.TrimRight(value, space)
+	key = strings.Trim(key, space)
+	s.Name, s.Known = nameOf(key)
+	return key != "" && (colon || s.Value != "" && !strings.ContainsAny(s.Value, space))
 }
 
-// Space is the white space within a line. RFC 9309 has space and tab; vertical tab and
+// space is the white space within a line. RFC 9309 has space and tab; vertical tab and
 // form feed at the edge of a value mean nothing else.
-const Space = " \t\v\f"
-
-// IsSpace reports whether c is one of Space.
-func IsSpace(c byte) bool { return strings.IndexByte(Space, c) >= 0 }
+const space = " \t\v\f"
 
 // The names of the fields that crawlers obey.
 const (
 	UserAgent  = "User-agent"
 	Allow      = "Allow"
 	Disallow   = "Disallow"
-	Sitemap    = "Sitemap"
+	sitemap    = "Sitemap"
 	CrawlDelay = "Crawl-delay"
 )
 
 // Kept are the names of the fields that state something about crawlers or their use of the content: robotstxt keeps all
-// of them, and lint knows them. A further one needs a row here.
+// of them. A further one needs a row here.
 var Kept = [...]string{CrawlDelay, "Content-Usage", "Content-Signal", "License"}
 
 // IsKept reports whether a name, in any case, is one of Kept.
@@ -115,10 +93,10 @@ func IsKept(name string) bool {
 	return slices.ContainsFunc(Kept[:], func(kept string) bool { return strings.EqualFold(kept, name) })
 }
 
-// Name returns the name that a key stands for, in any case, spelt right or in one of the
+// nameOf returns the name that a key stands for, in any case, spelt right or in one of the
 // ways in which authors misspell it (RFC 9309, section 2.2.4, asks parsers to be lenient).
 // A key that is not known is its own name.
-func Name(key string) (name string, known bool) {
+func nameOf(key string) (name string, known bool) {
 	var buf [len(CrawlDelay)]byte // "disallow" misspelt is no longer
 	if len(key) > len(buf) {
 		return key, false
@@ -134,7 +112,7 @@ func Name(key string) (name string, known bool) {
 	case "disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw":
 		return Disallow, true
 	case "sitemap", "site-map":
-		return Sitemap, true
+		return sitemap, true
 	case "crawl-delay", "crawldelay":
 		return CrawlDelay, true
 	}

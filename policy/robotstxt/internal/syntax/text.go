@@ -15,11 +15,10 @@ const maxText = 1<<27 - 1
 
 // A Text is what is read of a robots.txt.
 type Text struct {
-	Body      string           // the bytes that were read
-	Text      string           // Body in UTF-8: the same string, unless Body is UTF-16
-	Start     int              // where in Text the first line begins: after a byte order mark
-	Order     binary.ByteOrder // of UTF-16; nil if Body is not UTF-16
-	Truncated bool             // data was longer than the limit
+	Body      string // the bytes that were read
+	Text      string // Body in UTF-8: the same string, unless Body is UTF-16
+	Start     int    // where in Text the first line begins: after a byte order mark
+	Truncated bool   // data was longer than the limit
 }
 
 // Decode reads the whole lines among the first limit bytes of data; of all data if limit
@@ -28,13 +27,14 @@ func Decode(data []byte, limit int) Text {
 	if limit <= 0 || limit > maxText {
 		limit = maxText
 	}
-	t := Text{Order: utf16Order(data[:min(len(data), limit)]), Truncated: len(data) > limit}
+	order := utf16Order(data[:min(len(data), limit)])
+	t := Text{Truncated: len(data) > limit}
 	if t.Truncated {
-		data = cut(data, limit, t.Order)
+		data = cut(data, limit, order)
 	}
 	t.Body = string(data)
-	if t.Order != nil {
-		t.Text = decodeWide(data[min(2, len(data)):], t.Order)
+	if order != nil {
+		t.Text = decodeWide(data[min(2, len(data)):], order)
 		return t
 	}
 	t.Text = t.Body
