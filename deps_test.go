@@ -62,7 +62,7 @@ var imports = map[string][]string{
 	"internal/metrics":          {"policy", "policy/snapshot", "internal/memcache", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
 	"internal/overview":         {"internal/audit", "policy", "policy/snapshot", "policy/usage", "proxy"},
 	"internal/field":            {},
-	"internal/config":           {"internal/field", "internal/spelling", "policy/glob"},
+	"internal/config":           {"internal/field", "policy/glob"},
 	"internal/ca":               {"internal/field"},
 	"internal/coding":           {},
 	"internal/confine":          {},
@@ -70,7 +70,6 @@ var imports = map[string][]string{
 	"internal/demo":             {},
 	"internal/escape":           {},
 	"internal/loglimit":         {},
-	"internal/spelling":         {},
 	"internal/wholefile":        {},
 	"internal/gatetest":         {}, // it runs the program as a process
 	"internal/bench":            {}, // its tests too

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"robotsgate/internal/field"
-	"robotsgate/internal/spelling"
 )
 
 // unknown reports a key that struct type t does not have, with the key that was probably
@@ -29,14 +28,14 @@ func (d *decoder) unknown(key string, line int, path string, tag reflect.StructT
 
 // nearest returns the word of known that key is probably a misspelling of.
 func nearest(key string, known []string) string {
-	bare := spelling.Plain(key)
+	bare := plain(key)
 	for _, k := range known {
 		if len(bare) > 2 && strings.HasPrefix(k, key+"_") {
 			return k
 		}
 	}
 	// At most a third of the letters may differ: short keys would resemble any word.
-	return spelling.Nearest(bare, known, min(max(len(bare), 3)/3, 2))
+	return closest(bare, known, min(max(len(bare), 3)/3, 2))
 }
 
 // suggested returns advice about a text that is none of the known values, "" if it resembles none of them.

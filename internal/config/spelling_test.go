@@ -1,8 +1,8 @@
-package spelling
+package config
 
 import "testing"
 
-func TestNearest(t *testing.T) {
+func TestClosest(t *testing.T) {
 	known := []string{"Allow", "min_delay", "max-delay", "header_timeout"}
 	for _, c := range []struct {
 		word string
@@ -23,7 +23,7 @@ func TestNearest(t *testing.T) {
 		{"mox_delay", 2, "max-delay"},
 		{"", 2, ""},
 	} {
-		if got := Nearest(Plain(c.word), known, c.max); got != c.want {
+		if got := closest(plain(c.word), known, c.max); got != c.want {
 			t.Errorf("%q, at most %d edits: got %q, want %q", c.word, c.max, got, c.want)
 		}
 	}

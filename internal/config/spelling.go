@@ -1,18 +1,17 @@
-// Package spelling finds the word that a misspelt word probably stands for.
-package spelling
+package config
 
 import "strings"
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
-// Plain returns word without the differences between naming styles.
-func Plain(word string) string { return separators.Replace(strings.ToLower(word)) }
+// plain returns word without the differences between naming styles.
+func plain(word string) string { return separators.Replace(strings.ToLower(word)) }
 
-// Nearest returns the known word that takes the fewest edits to make of plain, and "" if each takes more than max.
-func Nearest(plain string, known []string, max int) string {
+// closest returns the known word that takes the fewest edits to make of bare, and "" if each takes more than max.
+func closest(bare string, known []string, max int) string {
 	for edits := range max + 1 {
 		for _, k := range known {
-			if within(edits, plain, Plain(k)) {
+			if within(edits, bare, plain(k)) {
 				return k
 			}
 		}
