@@ -25,7 +25,7 @@ func Permitting(t canonical.Target, method, crawler string) *Override {
 	if method == http.MethodConnect {
 		return &o
 	}
-	o.Paths, o.Methods = []string{EscapePath(t.Path) + "$"}, []string{method}
+	o.Paths, o.Methods = []string{patternEscapes.Replace(t.Path) + "$"}, []string{method}
 	if method == http.MethodGet || method == http.MethodHead {
 		o.Methods = []string{http.MethodGet, http.MethodHead}
 	}
@@ -61,9 +61,7 @@ func (d *Decision) ParentFailed() bool {
 	return d.Reason == IsUnreachable && strings.HasPrefix(d.Robots.Snapshot.Error, snapshot.ErrParent.Error())
 }
 
-// EscapePath escapes the characters of a path that mean something in a pattern.
-func EscapePath(path string) string { return patternEscapes.Replace(path) }
-
+// patternEscapes escapes the characters of a path that mean something in a pattern.
 var patternEscapes = strings.NewReplacer("*", "%2A", "$", "%24")
 
 // Line returns the override as an entry of overrides in a configuration, in one line.

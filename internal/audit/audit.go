@@ -2,8 +2,8 @@
 // decided, and on which evidence. The entries are the leaves of a transparency log: package evidence makes the
 // lines with its checkpoints.
 //
-// [Open] begins a log, and [Log.Write] adds an entry. [Lines] reads logs and [Follow] one that grows,
-// [Filter] selects entries, and [Summary] counts them.
+// [Open] begins a log, and [Log.Write] adds an entry. [Lines] reads logs, [Filter] selects entries, and
+// [Summary] counts them.
 package audit
 
 // Where to change what.
@@ -12,8 +12,6 @@ package audit
 //		entry.go, encode.go and docs/audit.md
 //	how long what is in an entry, or in a line about a request, may be:
 //		bounds.go
-//	the overrides that audit suggests:
-//		suggest.go; their form: internal/auditreport/output/overrides.txt
 //	when checkpoint lines are written:
 //		writer.go
 

@@ -48,22 +48,6 @@ func (c *Count) Sum(d *Count) {
 	c.Refused += d.Refused
 }
 
-// A Span is from the first to the last of some times. It is zero if there are none.
-type Span struct {
-	From time.Time `json:"from,omitzero"`
-	To   time.Time `json:"to,omitzero"`
-}
-
-// Include makes the span include a time.
-func (s *Span) Include(t time.Time) {
-	if s.From.IsZero() || t.Before(s.From) {
-		s.From = t
-	}
-	if t.After(s.To) {
-		s.To = t
-	}
-}
-
 // A Named is the count of a gate, a crawler, a host, a reason or an error.
 type Named struct {
 	Name string `json:"name"`
@@ -72,7 +56,8 @@ type Named struct {
 
 // A Summary counts what is in logs. It takes all lines with Line.
 type Summary struct {
-	Span
+	From time.Time `json:"from,omitzero"` // the first and the last time of an entry
+	To   time.Time `json:"to,omitzero"`
 	Count
 	Undecided int   `json:"undecided"` // no decision was made, such as for a client without a login
 	Errors    int   `json:"errors"`    // with an error, and with or without a decision
@@ -145,7 +130,12 @@ func (s *Summary) Line(l *Line) {
 		s.NoEntry++
 		return
 	}
-	s.Include(r.Time)
+	if s.From.IsZero() || r.Time.Before(s.From) {
+		s.From = r.Time
+	}
+	if r.Time.After(s.To) {
+		s.To = r.Time
+	}
 	s.Count.Add(r)
 	s.Bytes += r.Bytes
 	s.Lost += r.Lost

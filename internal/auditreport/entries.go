@@ -4,19 +4,16 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
-	"strconv"
 	"time"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
-	"robotsgate/policy"
 )
 
 // An entryPrinter prints entries one by one.
 type entryPrinter struct {
 	out   *bufio.Writer // keeps its first error
-	json  bool          // as they stand in the log
-	story bool          // all that an entry says, in words
+	json  bool          // as they stand in the log, not in words
 	found int
 }
 
@@ -26,13 +23,10 @@ func (p *entryPrinter) print(l *audit.Line) error {
 		_, err := fmt.Fprintf(p.out, "%s\n", l.Printable())
 		return err
 	}
-	name := "entry"
-	if p.story {
-		if name = "story"; p.found > 1 {
-			fmt.Fprintln(p.out)
-		}
+	if p.found > 1 {
+		fmt.Fprintln(p.out)
 	}
-	return printReport(p.out, name, entryText{l.Entry, l.At()})
+	return printReport(p.out, "story", entryText{l.Entry, l.At()})
 }
 
 // An entryText is an entry for people.
@@ -77,44 +71,10 @@ func seconds(n float64) time.Duration {
 	return time.Duration(min(max(n, 0), 1e9) * float64(time.Second))
 }
 
-// Outcome returns in a word or two what became of the request, as the lines of serve do.
-func (r entryText) Outcome() string {
-	switch {
-	case r.Reported():
-		return "would be denied"
-	case r.Refused != "" || r.Decision == "deny":
-		return "refused"
-	case r.Status == 0:
-		return "no answer"
-	}
-	return strconv.Itoa(r.Status)
-}
-
-// Cause returns why the request was refused or has failed; empty if neither is the case.
-func (r entryText) Cause() string {
-	switch {
-	case r.Decision != "deny" || r.Refused != "":
-		return cmp.Or(r.Error, string(r.Refused))
-	case r.Rule != "":
-		return fmt.Sprintf("robots.txt line %d: %s", r.Line, r.Rule)
-	case r.Note != "":
-		return "operator's override: " + r.Note
-	case r.Reason == policy.IsUnreachable:
-		return "robots.txt is unreachable"
-	case r.Reason == policy.ByUsage && r.Reserved != nil:
-		return "reserved: " + console.Usage(*r.Reserved)
-	case r.Reason == policy.ByUsage:
-		return "the page's head was not read whole"
-	case r.Reason == policy.TooComplex:
-		return "robots.txt takes too many steps for this URL"
-	}
-	return string(r.Reason)
-}
-
 // List prints the entries that the filter selects.
 func List(s console.Streams, a Options) error {
 	s, out, _ := buffered(s)
-	p := &entryPrinter{out: out, json: a.JSON, story: a.Filter.ID != ""}
+	p := &entryPrinter{out: out, json: a.JSON}
 	var printErr error
 	var invalid invalidLines
 	readErr := a.lines(s, nil, console.NewProgress(nil), func(l *audit.Line) {

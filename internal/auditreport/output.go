@@ -21,7 +21,6 @@ var templates = console.Templates(outputs, "output/*.txt", template.FuncMap{
 	"table":   table,
 	"stated":  statedTable,
 	"firstOf": firstOf,
-	"yaml":    yamlList,
 })
 
 // printReport prints a report with the template of a name.

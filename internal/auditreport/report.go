@@ -1,5 +1,5 @@
-// Package auditreport prints what audit logs say: [Print] a summary, a replay, a verification or overrides, [List] and
-// [Follow] their entries.
+// Package auditreport prints what audit logs say: [Print] a summary, a replay or a verification, [List]
+// their entries.
 package auditreport
 
 import (
@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
@@ -20,8 +19,8 @@ import (
 //
 //	what is printed for people:
 //		a template in output
-//	what is counted in a summary, and which overrides are suggested:
-//		internal/audit/summary.go and internal/audit/suggest.go
+//	what is counted in a summary:
+//		internal/audit/summary.go
 
 // Options are those of the command.
 type Options struct {
@@ -33,9 +32,6 @@ type Options struct {
 	Strict     bool     `help:"With --verify: notes, such as of files that were rotated away, are faults."`
 	Key        []string `placeholder:"VKEY" sep:"none" help:"With --verify: the verifier key of a log, as its operator publishes it; without one, that of -c or of data_dir; may be repeated."`
 	Checkpoint []string `placeholder:"FILE" sep:"none" help:"With --verify: a checkpoint that you have kept, with which the log must agree; may be repeated."`
-	Suggest    bool     `name:"suggest-overrides" help:"Print the overrides that would permit again what the gate has sent, and deny all else."`
-	Paths      int      `placeholder:"N" help:"With --suggest-overrides: tell paths apart by their first N segments."`
-	Follow     bool     `help:"Print the last 10 records, or with --since those since then, and each new one, until an interrupt."`
 	Top        int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
 	JSON       bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
 	File       []string `arg:"" optional:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
@@ -50,18 +46,6 @@ func (a *Options) Check() error {
 		return errors.New("--strict, --key and --checkpoint need --verify")
 	case a.Verify && a.givenForVerify():
 		return errors.New("--verify checks whole logs: leave out the options that select records")
-	case a.Paths < 0:
-		return errors.New("--paths: can't be negative")
-	case !a.Suggest && a.Paths > 0:
-		return errors.New("--paths needs --suggest-overrides")
-	case a.Suggest && (a.Verify || a.Replay || a.Follow || a.JSON):
-		return errors.New("--suggest-overrides goes with none of --verify, --replay, --follow and --json: it prints YAML")
-	case a.Follow && (a.Verify || a.Replay):
-		return errors.New("--follow goes with neither --verify nor --replay")
-	case a.Follow && slices.Contains(a.File, "-"):
-		return errors.New("--follow needs the name of a log: - is printed as it comes with --json and an option that selects records, such as --since 0s")
-	case a.Follow && len(a.File) != 1:
-		return errors.New("--follow needs the name of one log, that of log.audit; it goes on when the gate rotates it")
 	}
 	return nil
 }
@@ -159,9 +143,6 @@ func (a *Options) lines(s console.Streams, v *verifyReport, done *console.Progre
 
 // reports returns the reports that the options ask for.
 func (a *Options) reports(c *gate.Config, s console.Streams) (all []report, err error) {
-	if a.Suggest {
-		return []report{a.suggestReport(c, s)}, nil
-	}
 	if !a.Replay && !a.Verify {
 		return []report{&sumReport{Summary: &audit.Summary{}, top: a.Top, s: s}}, nil // needs no data_dir
 	}

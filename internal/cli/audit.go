@@ -51,10 +51,7 @@ func (a *Audit) Run(ctx context.Context, s console.Streams) error {
 	if err := canOpen(a.File); err != nil {
 		return err
 	}
-	if a.Follow {
-		return auditreport.Follow(ctx, s, a.Options)
-	}
-	if !a.Replay && !a.Suggest && (a.ID != "" || a.JSON && a.Given()) {
+	if !a.Replay && (a.ID != "" || a.JSON && a.Given()) {
 		return auditreport.List(s, a.Options)
 	}
 	c, err := a.load()

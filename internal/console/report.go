@@ -9,10 +9,9 @@ import (
 	"robotsgate/policy/usage"
 )
 
-// reports has the functions of all templates of reports. Text from the network must go through printable or shown there.
+// reports has the functions of all templates of reports. Text from the network must go through printable there.
 var reports = template.New("").Funcs(template.FuncMap{
 	"printable": escape.Printable,
-	"shown":     escape.Short,
 	"plural":    Plural,
 	"utc":       UTC,
 	"usage":     Usage,

@@ -34,23 +34,14 @@ func Lines(name string, stdin io.Reader) iter.Seq2[Text, error] {
 			in = f
 		}
 		r := bufio.NewReaderSize(in, MaxLine)
-		in = r
 		if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" {
 			z, err := gzip.NewReader(r)
 			if err != nil {
 				yield(Text{}, err)
 				return
 			}
-			in = z
+			r = bufio.NewReaderSize(z, MaxLine)
 		}
-		ReadLines(in)(yield)
-	}
-}
-
-// ReadLines returns the lines of a reader. An error is the last that it returns.
-func ReadLines(in io.Reader) iter.Seq2[Text, error] {
-	return func(yield func(Text, error) bool) {
-		r := bufio.NewReaderSize(in, MaxLine)
 		for number := 1; ; number++ {
 			text, err := r.ReadSlice('\n')
 			long := err == bufio.ErrBufferFull

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,7 +58,7 @@ func TestAgentsExample(t *testing.T) {
 // TestAgentsList follows docs/agents.md from report mode to a list that is enforced, with an agent that
 // asks for two pages the second time. It runs without --confine, which has tests of its own.
 func TestAgentsList(t *testing.T) {
-	gatetest.Needs(t, "curl")
+	gatetest.Needs(t, "curl", "jq")
 	text := section(t, "docs/agents.md", "A list of what agents may reach")
 	_, text, _ = strings.Cut(text, "\n### How to find the list\n")
 	part := func(language string) string {
@@ -88,9 +89,13 @@ func TestAgentsList(t *testing.T) {
 	}
 	page := "http://" + origin.HTTP + "/page.txt"
 	agent(page)
-	if out := run(part("sh")); out != "status 200\n" {
+	asked := fmt.Sprintf("[\"default\",\"GET\",%q,\"/page.txt\"]\n", origin.HTTP)
+	if out := run(part("sh")); out != "status 200\n"+asked {
 		t.Errorf("in report mode: %s", out)
 	}
+	host, _, _ := strings.Cut(origin.HTTP, ":")
+	gatetest.Write(t, filepath.Join(dir, "gate.yaml"), "overrides:\n- {hosts: [\""+host+"\"], action: robots, reason: reading}\n"+
+		"- {hosts: [\"*\"], action: deny, reason: not in the list}\ndata_dir: data\negress: {allow_private: [127.0.0.0/8]}\n")
 	agent(page, "-o", "/dev/null", "http://secret.invalid/")
 	if out := run(part("sh")); !strings.HasSuffix(out, "is valid\nstatus 200\nstatus 403\n") {
 		t.Errorf("with the list: %s", out)

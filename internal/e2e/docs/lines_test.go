@@ -21,7 +21,7 @@ var lineTests = []struct{ pattern, test string }{
 	{`^robotsgate demo -- sh -c 'chromium `, "TestDemoHeadless"},
 	{`^robotsgate demo$`, "TestDemo"},
 	{`\breport\.yaml|^robotsgate validate gate\.yaml$|^robotsgate run --confine -c gate\.yaml `, "TestAgentsList"},
-	{`^robotsgate audit `, "TestReadmeAudit"},
+	{`^(tail -F|jq|robotsgate audit) `, "TestReadmeAudit"},
 	{`^robotsgate keys `, "TestReadmeSigning"},
 	{`USER:PASSWORD@|own-ca\.pem|^robotsgate run -- sh -c 'chromium `, "TestBrowserLogins"},
 	{`^robotsgate run -- srt `, "TestSandboxRuntime"},
