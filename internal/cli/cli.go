@@ -11,8 +11,6 @@ package cli
 //		a template in output
 //	what audit prints for people:
 //		a template in internal/auditreport/output
-//	what history prints for people:
-//		internal/history/report/report.txt
 //	which requests have a line on the terminal:
 //		serve.go
 

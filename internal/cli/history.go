@@ -1,27 +1,27 @@
 package cli
 
 import (
-	"fmt"
-
 	"robotsgate/internal/console"
-	"robotsgate/internal/history/report"
-	"robotsgate/policy"
+	"robotsgate/internal/datadir"
+	"robotsgate/internal/history"
 )
 
-// History shows how an origin's robots.txt, and its tdmrep.json, have changed.
+// History prints an origin's answers for robots.txt, and how their texts have changed.
 type History struct {
 	Configured
-	report.Options
+	history.Options
 }
 
 // Run reads and prints.
 func (h *History) Run(s console.Streams) error {
-	if err := policy.CheckTokens(h.Token...); err != nil {
-		return fmt.Errorf("--token: %w", err)
-	}
 	c, err := h.load()
 	if err != nil {
 		return err
 	}
-	return report.Print(s, c, h.Options)
+	archive, dir, err := datadir.Snapshots(c)
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	return history.Print(s.Out, archive, dir, &c.Robots.Settings, h.Options)
 }

@@ -17,7 +17,7 @@ import (
 	"robotsgate/internal/cli"
 	"robotsgate/internal/console"
 	"robotsgate/internal/gatetest"
-	"robotsgate/internal/history/report"
+	"robotsgate/internal/history"
 )
 
 // robotsByAgent starts an origin that answers by User-Agent, with a Vary header or not: a crawler named NewsBot may not
@@ -96,7 +96,7 @@ func TestRobotsByUserAgent(t *testing.T) {
 		t.Errorf("the replay: %v\n%s", err, out.String())
 	}
 	out.Reset()
-	if err := (&cli.History{Configured: configured, Options: report.Options{Diff: true, Origin: varies}}).Run(streams); err != nil {
+	if err := (&cli.History{Configured: configured, Options: history.Options{Diff: true, Origin: varies}}).Run(streams); err != nil {
 		t.Error(err)
 	}
 	for _, want := range []string{" NewsBot ", " robotsgate/"} {

@@ -1,143 +1,214 @@
-// Package history compares two versions of a robots.txt: [Diff] their lines, [Compare] their
-// decisions, and [CompareUsage] what they state about the use of content. [CompareTDMRep] does the latter
-// for two versions of a tdmrep.json.
+// Package history prints the answers of an origin for robots.txt that a gate keeps, and compares their texts.
 package history
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
-	"maps"
+	"io"
+	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/rogpeppe/go-internal/diff"
-
+	"robotsgate/internal/console"
 	"robotsgate/internal/escape"
-	"robotsgate/policy/robotstxt"
+	"robotsgate/policy/canonical"
+	"robotsgate/policy/snapshot"
 )
 
-// Bounds, since a robots.txt may have 50,000 rules.
-const (
-	// MaxDiff bounds a diff, in lines.
-	MaxDiff = 500
-	// MaxPaths bounds the paths that are compared for one change.
-	MaxPaths = 20_000
-)
+// Options are those of the command.
+type Options struct {
+	Diff   bool   `help:"Print a unified diff of each text against the one before it."`
+	JSON   bool   `help:"Print JSON."`
+	Origin string `arg:"" name:"ORIGIN" help:"Such as https://example.com; a host alone stands for all its origins."`
+}
 
-// Diff returns the changes as a unified diff, safe for a terminal, and the number of further
-// lines.
-func Diff(oldName, was, newName, is string) (lines []string, more int) {
-	text := string(diff.Diff(oldName, plain(was), newName, plain(is)))
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "diff ") {
-			continue // the next lines name the versions too
+// Print prints what an archive, in the folder dir, keeps of an origin. Rules classify the answers.
+func Print(w io.Writer, archive snapshot.Archive, dir string, rules *snapshot.Settings, o Options) error {
+	target, err := o.target()
+	if err != nil {
+		return err
+	}
+	host, _ := canonical.SplitPort(target.Host)
+	kept, err := archive.HostOrigins(host)
+	if err != nil {
+		return err
+	}
+	origins := slices.DeleteFunc(slices.Clone(kept), func(origin string) bool { return !o.names(target, origin) })
+	if len(origins) == 0 && len(kept) > 0 {
+		return fmt.Errorf("nothing is kept of %s; of this host there is %s", escape.Printable(o.Origin), strings.Join(kept, ", "))
+	}
+	if len(origins) == 0 {
+		return fmt.Errorf("nothing is kept of %s in %s: no request has led there, or it was too long ago, or robots.disk_bytes has no room for it", escape.Printable(o.Origin), dir)
+	}
+	out := bufio.NewWriter(w) // keeps its first error
+	defer out.Flush()         // after an error
+	for i, origin := range origins {
+		answers, err := archive.History(origin)
+		if err != nil {
+			return err
 		}
-		if len(lines) == MaxDiff {
-			more++
+		all := rows(answers, archive, rules, o.Diff)
+		if o.JSON {
+			if err := console.JSON(out, map[string]any{"origin": origin, "history": all}); err != nil {
+				return err
+			}
 			continue
 		}
-		lines = append(lines, escape.Printable(strings.TrimRight(line, "\r\n")))
-	}
-	return lines, more
-}
-
-// plain returns text with the ends of line that diff needs.
-func plain(text string) []byte {
-	return []byte(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text))
-}
-
-// A Difference is a path for which two versions decide differently.
-type Difference struct {
-	Tokens []string
-	Path   string
-	Was    robotstxt.Verdict
-	Is     robotstxt.Verdict
-}
-
-// Compare returns the paths for which two versions decide differently, for the crawler with
-// these product tokens. It compares the given paths, and paths made from the patterns of both
-// versions.
-func Compare(was, is *robotstxt.File, tokens, paths []string) (all []Difference) {
-	for _, path := range some(slices.Concat(paths, []string{"/"}, examples(was.Group(tokens...)), examples(is.Group(tokens...))), MaxPaths) {
-		before, after := was.Decide(path, tokens...), is.Decide(path, tokens...)
-		if before.Allowed != after.Allowed {
-			all = append(all, Difference{tokens, path, before, after})
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "%s\n  from (UTC)           to                   for          state       status    bytes  sha256, or why not\n", origin)
+		for _, r := range all {
+			fmt.Fprintln(out, r)
+		}
+		if o.Diff {
+			printDiffs(out, all)
 		}
 	}
-	return all
+	return out.Flush()
 }
 
-// some returns the first paths, each once, at most a number of them, sorted.
-func some(paths []string, most int) []string {
-	chosen := map[string]bool{}
-	for _, path := range paths {
-		if len(chosen) < most {
-			chosen[path] = true
+// target parses the argument ORIGIN.
+func (o *Options) target() (canonical.Target, error) {
+	url := o.Origin
+	if !strings.Contains(url, "://") {
+		url = "https://" + url
+	}
+	t, err := canonical.ParseURL(url)
+	if err != nil {
+		return t, fmt.Errorf("ORIGIN: %w", err)
+	}
+	return t, nil
+}
+
+// names reports whether the argument, with the target t, names an origin of its host: without a
+// scheme it means both, and without a scheme and port all ports.
+func (o *Options) names(t canonical.Target, origin string) bool {
+	authority, _, _ := strings.Cut(o.Origin, "/")
+	_, port := canonical.SplitPort(authority)
+	switch {
+	case strings.Contains(o.Origin, "://"):
+		return origin == t.Origin()
+	case port == "":
+		return true
+	}
+	scheme, _, _ := strings.Cut(origin, "://")
+	same, err := canonical.ParseURL(scheme + "://" + authority)
+	return err == nil && origin == same.Origin()
+}
+
+// A row is an answer in the output.
+type row struct {
+	From   time.Time      `json:"from"`
+	To     time.Time      `json:"to,omitzero"`
+	Asker  string         `json:"asker"` // see [snapshot.Scope]
+	State  snapshot.State `json:"state"` // rules, unavailable or unreachable
+	Status int            `json:"status,omitempty"`
+	Bytes  *int           `json:"bytes,omitempty"`
+	SHA256 string         `json:"sha256,omitempty"`
+	Error  string         `json:"error,omitempty"`
+	By     string         `json:"by,omitempty"`        // the gate of the fleet that fetched it; empty: this one
+	Diff   []string       `json:"diff,omitempty"`      // from the text before
+	More   int            `json:"diff_more,omitempty"` // lines that are left out
+
+	text   string // "" if Bytes is nil
+	before *row   // with the text before, if Diff was asked for and it is another
+}
+
+// rows returns the answers, the newest first. The archive has the oldest first.
+func rows(answers []snapshot.Answer, archive snapshot.Archive, rules *snapshot.Settings, diffs bool) []*row {
+	all, last := []*row{}, map[string]*row{} // with a text, by asker
+	for _, a := range answers {
+		r := newRow(a, archive, rules)
+		all = append(all, r)
+		if r.SHA256 == "" {
+			continue
 		}
-	}
-	return slices.Sorted(maps.Keys(chosen))
-}
-
-// examples returns paths that the patterns of a group match, and some that they almost match.
-func examples(g robotstxt.Group) (paths []string) {
-	for r := range g.Rules() {
-		if len(paths) >= MaxPaths {
-			break
-		}
-		paths = append(paths, matching(r.Pattern)...)
-	}
-	return paths
-}
-
-// matching returns paths that a pattern matches, and some that it almost matches.
-func matching(pattern string) (paths []string) {
-	pattern, ends := strings.CutSuffix(pattern, "$")
-	path := strings.ReplaceAll(pattern, "*", "")
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
-	}
-	paths = append(paths, path)
-	if strings.Contains(pattern, "*") {
-		paths = append(paths, strings.ReplaceAll(pattern, "*", "x"))
-	}
-	if ends {
-		paths = append(paths, path+"x")
-	}
-	for i, path := range paths {
-		paths[i] = robotstxt.PathOf(path)
-	}
-	return paths
-}
-
-// Tokens returns the names that have a group in either version, and "" for all other crawlers:
-// the crawlers for which a change may matter. It returns at most limit names.
-func Tokens(was, is *robotstxt.File, limit int) []string {
-	all := []string{""}
-	for _, f := range []*robotstxt.File{was, is} {
-		for name := range f.Names() {
-			if len(all) < limit && !slices.Contains(all, name) {
-				all = append(all, name)
+		if before := last[r.Asker]; diffs && before != nil && before.SHA256 != r.SHA256 {
+			r.before = before
+			if before.Bytes != nil && r.Bytes != nil {
+				r.Diff, r.More = Diff(before.version(), before.text, r.version(), r.text)
 			}
+			before.text = "" // a history may be long
 		}
+		last[r.Asker] = r
 	}
-	slices.Sort(all)
+	slices.Reverse(all)
 	return all
 }
 
-// Words describes a verdict and its reason.
-func Words(v robotstxt.Verdict) string {
-	verb := "deny"
-	if v.Allowed {
-		verb = "allow"
+func newRow(a snapshot.Answer, archive snapshot.Archive, rules *snapshot.Settings) *row {
+	s := a.Snapshot
+	r := &row{From: a.From.UTC(), To: a.To.UTC(), Asker: a.Asker, State: rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error, By: s.By}
+	if s.Looped {
+		r.Error = "its redirects have no end"
 	}
-	switch v.Reason {
-	case robotstxt.ByRule:
-		verb += fmt.Sprintf(" (line %d: %s)", v.Rule.Line, escape.Printable(v.Rule.String()))
-	case robotstxt.NoMatch:
-		verb += " (no rule matches)"
-	case robotstxt.NoGroup:
-		verb += " (no group)"
-	case robotstxt.TooComplex:
-		verb += " (too many steps)"
+	if s.SHA256 == "" {
+		return r
 	}
-	return verb
+	if s.HTML {
+		r.Error = "an HTML page in place of the file"
+	}
+	if r.State == snapshot.Fresh {
+		r.State = "rules" // which may be fresh or stale
+	}
+	text, err := archive.Body(s.SHA256)
+	switch {
+	case err == nil:
+		r.Bytes, r.text = new(len(text)), text
+	case errors.Is(err, fs.ErrNotExist):
+		r.Error = "the file is not kept any more"
+	default:
+		r.Error = "the file: " + err.Error()
+	}
+	return r
+}
+
+// version names the text in a diff.
+func (r *row) version() string { return r.SHA256[:min(12, len(r.SHA256))] + " " + console.UTC(r.From) }
+
+// String returns the row for people.
+func (r *row) String() string {
+	to, status, bytes := "now", "-", "-"
+	if !r.To.IsZero() {
+		to = console.UTC(r.To)
+	}
+	if r.Status != 0 {
+		status = fmt.Sprint(r.Status)
+	}
+	if r.Bytes != nil {
+		bytes = fmt.Sprint(*r.Bytes)
+	}
+	what := strings.TrimSpace(r.SHA256 + " " + escape.Printable(r.Error))
+	if r.By != "" {
+		what += " (fetched by gate " + escape.Printable(r.By) + ")"
+	}
+	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", console.UTC(r.From), to, escape.Printable(r.Asker), r.State, status, bytes, what)
+	return strings.TrimRight(line, " ")
+}
+
+// printDiffs prints what has changed from each text to the next.
+func printDiffs(w io.Writer, all []*row) {
+	same := true
+	for _, r := range all {
+		if r.before == nil {
+			continue
+		}
+		same = false
+		fmt.Fprintf(w, "\n%s UTC, for %s\n", console.UTC(r.From), escape.Printable(r.Asker))
+		if r.Bytes == nil || r.before.Bytes == nil {
+			fmt.Fprintf(w, "%s to %s: a file is not kept any more, or has been changed\n", r.before.SHA256, r.SHA256)
+		}
+		for _, line := range r.Diff {
+			fmt.Fprintln(w, line)
+		}
+		if r.More > 0 {
+			fmt.Fprintf(w, "and %s more\n", console.Plural(r.More, "line"))
+		}
+	}
+	if same {
+		fmt.Fprintln(w, "\nNo text differs from the one before it.")
+	}
 }

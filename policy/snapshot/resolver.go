@@ -96,7 +96,7 @@ func (r *Resolver) Reconfigured(c Config) *Resolver { return r.shared.resolver(c
 func (s *shared) resolver(c Config) *Resolver {
 	c.Settings.MaxBytes = s.cache.maxBytes // at which all compiled files were cut
 	r := &Resolver{config: c, shared: s}
-	r.settings, r.tdmrep = &r.config.Settings, c.Settings.ForTDMRep()
+	r.settings, r.tdmrep = &r.config.Settings, c.Settings.forTDMRep()
 	return r
 }
 

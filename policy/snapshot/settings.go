@@ -28,7 +28,7 @@ type Settings struct {
 	// a parent proxy that gets a login may repeat it in the rest, which the status page and errors would show.
 	HideRedirects bool
 
-	tdmrep bool // these are the settings for tdmrep.json, see ForTDMRep
+	tdmrep bool // these are the settings for tdmrep.json, see forTDMRep
 }
 
 // DefaultSettings returns the settings that suit most crawlers.
@@ -40,9 +40,9 @@ func DefaultSettings() Settings {
 	}
 }
 
-// ForTDMRep returns the settings for answers to the request for tdmrep.json. It has no settings for a 404, a 410 and a
+// forTDMRep returns the settings for answers to the request for tdmrep.json. It has no settings for a 404, a 410 and a
 // copy older than StaleFor: they state nothing, and so deny nothing. Another 4xx ends no good copy.
-func (c Settings) ForTDMRep() *Settings {
+func (c Settings) forTDMRep() *Settings {
 	c.Unavailable, c.Forbidden, c.AfterStale, c.tdmrep = "", "", "", true
 	return &c
 }
