@@ -2,7 +2,7 @@
 // decided, and on which evidence. The entries are the leaves of a transparency log: package evidence makes the
 // lines with its checkpoints.
 //
-// [Open] begins a log, and [Log.Write] adds an entry. [Lines] reads logs, [Filter] selects entries, and
+// [Open] begins a log, and [Log.Write] adds an entry. [Texts] and [ParseLine] read logs, [Filter] selects entries, and
 // [Summary] counts them.
 package audit
 

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/evidence"
 	"robotsgate/proxy"
 )
 
@@ -148,12 +149,14 @@ func TestProbeOfFile(t *testing.T) {
 // idsIn returns the ids of a log's entries. Each line must be an entry or empty.
 func idsIn(t *testing.T, file string, stdin *bytes.Buffer) (ids []string) {
 	t.Helper()
-	err := Lines([]string{file}, stdin, func(l *Line) {
-		if l.Err != nil {
+	err := Texts([]string{file}, stdin, func(file string, text evidence.Text) {
+		switch l := ParseLine(file, text); {
+		case l == nil: // a checkpoint
+		case l.Err != nil:
 			t.Errorf("%s: %v", l.At(), l.Err)
-			return
+		default:
+			ids = append(ids, l.Entry.ID)
 		}
-		ids = append(ids, l.Entry.ID)
 	})
 	if err != nil {
 		t.Fatal(err)

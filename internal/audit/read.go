@@ -45,15 +45,6 @@ func (l *Line) Printable() []byte {
 	return escape.JSON(text)
 }
 
-// Lines calls each for every line of the files that is neither empty nor a checkpoint; see [Texts].
-func Lines(files []string, stdin io.Reader, each func(*Line)) error {
-	return Texts(files, stdin, func(file string, text evidence.Text) {
-		if line := ParseLine(file, text); line != nil {
-			each(line)
-		}
-	})
-}
-
 // Texts calls each for every line of the files that is not empty, in order; "-" is stdin. It reads gzipped files too.
 // It reads the other files if one can't be read, and then returns the error.
 func Texts(files []string, stdin io.Reader, each func(file string, line evidence.Text)) error {

@@ -96,32 +96,6 @@ func (g Group) has(kind int) bool {
 	return false
 }
 
-// Rules returns the rules of the group, in no particular order.
-func (g Group) Rules() iter.Seq[Rule] {
-	return func(yield func(Rule) bool) {
-		for s := range g.sections() {
-			for i := range s.rules {
-				if !yield(g.file.public(&s.rules[i])) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// Names returns the names that have a group, in lower case and ascending, without "*".
-func (f *File) Names() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		last := everyone
-		for _, b := range f.bindings {
-			if b.name != last && b.name != everyone && !yield(b.name) {
-				return
-			}
-			last = b.name
-		}
-	}
-}
-
 // bindings returns what leads to the group's sections.
 func (g Group) bindings() []binding {
 	if !g.OK() {
