@@ -137,7 +137,7 @@ var redirectedCases = []redirectedCase{
 	{name: "a ClientHello in too many records", sni: "-", send: []string{"HUGE"}, want: "closed", reason: proxy.BadHello},
 	{name: "a ClientHello that says it is longer", sni: "-", send: []string{"\x16\x03\x01\x40\x00\x01\x01\x86\xa0" + strings.Repeat("x", 16380)}, want: "closed", reason: proxy.BadHello},
 	{name: "a ClientHello, then the end", sni: "-", hello: "end", send: []string{"HELLO"}, want: "closed"},
-	{name: "a ClientHello, then nothing", gate: "impatient", sni: "-", send: []string{"HELLO"}, want: "closed"},
+	{name: "a ClientHello, then nothing", gate: "one second", sni: "-", send: []string{"HELLO"}, want: "closed"},
 	{name: "a ClientHello, then no TLS", sni: "-", send: []string{"HELLO" + http2Preface + strings.Repeat("x", 100)}, want: "closed"},
 	{name: "a probe of the port", sni: "-", hello: "end", send: []string{""}, want: "closed"},
 
@@ -212,6 +212,10 @@ var redirectedGates = map[string]func(*testing.T, *proxytest.Options){
 	"passthrough": func(_ *testing.T, o *proxytest.Options) { add(&o.Proxy, proxytest.PassThrough) },
 	"impatient": func(_ *testing.T, o *proxytest.Options) {
 		add(&o.Proxy, func(o *proxy.Options) { o.Limits.HeaderTimeout = 100 * time.Millisecond })
+	},
+	// A whole ClientHello must arrive in time, on a busy machine too.
+	"one second": func(_ *testing.T, o *proxytest.Options) {
+		add(&o.Proxy, func(o *proxy.Options) { o.Limits.HeaderTimeout = time.Second })
 	},
 	"ports": func(_ *testing.T, o *proxytest.Options) { add(&o.Egress, func(e *proxy.Egress) { e.Ports = []int{1} }) },
 	"deny host": func(t *testing.T, o *proxytest.Options) {
