@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/gatetest"
 	"robotsgate/policy/glob"
 )
 
@@ -118,7 +119,7 @@ func TestKept(t *testing.T) {
 // TestBusyBudgets: 250,000 counts of hosts with requests in many steps of the window take at most 40 MiB. Where starts
 // are counted together, more are refused, never fewer.
 func TestBusyBudgets(t *testing.T) {
-	before := heap()
+	before := gatetest.Heap()
 	synctest.Test(t, func(t *testing.T) {
 		p := New(withBudget("*"), nil)
 		var last int
@@ -134,7 +135,7 @@ func TestBusyBudgets(t *testing.T) {
 		if last != 98 {
 			t.Errorf("%d are left of 100 after 2", last)
 		}
-		took := heap() - before
+		took := gatetest.Heap() - before
 		t.Logf("%d keys take %.1f MiB", maxCounts, float64(took)/(1<<20))
 		if took > 40<<20 {
 			t.Errorf("%d keys take %d bytes", maxCounts, took)

@@ -3,6 +3,7 @@ package pace
 import (
 	"errors"
 	"fmt"
+	"robotsgate/internal/gatetest"
 	"runtime"
 	"strings"
 	"testing"
@@ -217,7 +218,7 @@ func TestQuotaCalls(t *testing.T) {
 
 // TestQuotaMany: the number of keys is bounded, and 250,000 of them take at most 40 MiB.
 func TestQuotaMany(t *testing.T) {
-	before := heap()
+	before := gatetest.Heap()
 	p := New(usual, nil)
 	defer p.Close()
 	withQuota(p)
@@ -227,7 +228,7 @@ func TestQuotaMany(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	took := heap() - before
+	took := gatetest.Heap() - before
 	t.Logf("%d keys take %.1f MiB", maxCounts, float64(took)/(1<<20))
 	if took > 40<<20 {
 		t.Errorf("%d keys take %d bytes", maxCounts, took)
