@@ -45,7 +45,7 @@ type Crawler struct {
 }
 
 // Obeying returns a crawler that obeys these product tokens, and is otherwise k. Its files are fetched as those of k:
-// who names the tokens must not choose the User-Agent of a fetch.
+// the client that names the tokens must not choose the User-Agent of a fetch.
 func (k *Crawler) Obeying(tokens []string) *Crawler {
 	other := *k
 	other.Tokens, other.asks = tokens, cmp.Or(k.asks, k)

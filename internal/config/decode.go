@@ -12,7 +12,7 @@ import (
 )
 
 // maxNodes bounds the values that are decoded, since a few lines with aliases can stand for millions of
-// values, and a bundle of evidence has a configuration of somebody else.
+// values, and a kept configuration may come from another operator.
 const maxNodes = 200_000
 
 // A decoder fills a struct from parsed YAML. yaml.v3's own decoder stops at some

@@ -83,7 +83,7 @@ func TestReadmeServing(t *testing.T) {
 
 	admin := gatetest.Read(t, "docs/admin.md")
 	metrics, _ := gatetest.Request(t, direct, http.MethodGet, gate.Admin+"/metrics", http.StatusOK)
-	more := gatetest.Matches(`"(robotsgate_[a-z_]+)"`, source(t, "internal/metrics/watch.go")) // this gate is in no fleet, and has no witness
+	more := gatetest.Matches(`"(robotsgate_[a-z_]+)"`, source(t, "internal/metrics/watch.go")) // this gate is in no fleet
 	same(t, "metric", gatetest.Matches("`(robotsgate_[a-z_]+)`", admin), append(gatetest.Matches("# HELP (robotsgate_[a-z_]+) ", metrics), more...))
 	value := strings.NewReplacer("?url=", "?url=http://shop.example/", "?origin=", "?origin=http://shop.example", "agent=", "agent=ExampleBot")
 	for _, name := range gatetest.Matches("(?m)^\\| `((?:POST )?/[^`]*)` \\|", admin) {
