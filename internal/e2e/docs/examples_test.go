@@ -310,22 +310,6 @@ func TestKeysInMessages(t *testing.T) {
 	}
 }
 
-// TestReadmePace: docs/pace.md has a row with the default of each key of pace.
-func TestReadmePace(t *testing.T) {
-	_, section, _ := strings.Cut(gatetest.Read(t, "config.yaml"), "\npace:\n")
-	section, _, _ = strings.Cut(section, "\n\n")
-	page := gatetest.Read(t, "docs/pace.md")
-	for line := range strings.Lines(section) {
-		if strings.HasPrefix(line, "#") { // an example of a list
-			continue
-		}
-		m := regexp.MustCompile(`^  ([a-z_]+): +(\S+)`).FindStringSubmatch(line)
-		if m == nil || !strings.Contains(page, fmt.Sprintf("\n| `pace.%s` | `%s` | ", m[1], m[2])) {
-			t.Errorf("docs/pace.md has no row for %s", line)
-		}
-	}
-}
-
 // keys returns the keys in config.yaml, those of lists as in crawlers[].name.
 func keys(t *testing.T) (all []string) {
 	section := ""

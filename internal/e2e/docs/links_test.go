@@ -3,7 +3,6 @@ package docs
 import (
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -45,35 +44,6 @@ func TestMarkdownLinks(t *testing.T) {
 	}
 	if links == 0 {
 		t.Error("no relative links found")
-	}
-}
-
-// TestFileComments looks for the files that the comments "Where to change what" and "How the files fit together" of
-// packages name, beside the comment or from the root.
-func TestFileComments(t *testing.T) {
-	comment := regexp.MustCompile(`(?m)^// (?:Where to change what|How the files fit together)\..*\n(?://.*\n)+`)
-	name := regexp.MustCompile(`[\w./]+\.(?:go|html|jsonl?|md|txt|txtar)\b`)
-	found := 0
-	for _, dir := range gatetest.Packages(t) {
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			for _, text := range comment.FindAllString(gatetest.Read(t, file), -1) {
-				found++
-				text = strings.NewReplacer("robots.txt", "", "tdmrep.json", "").Replace(text) // files of sites
-				for _, other := range name.FindAllString(text, -1) {
-					_, beside := os.Stat(filepath.Join(dir, filepath.FromSlash(other)))
-					if _, err := os.Stat(filepath.FromSlash(other)); err != nil && beside != nil {
-						t.Errorf("%s names %s, which is neither beside it nor at the root", file, other)
-					}
-				}
-			}
-		}
-	}
-	if found < 10 {
-		t.Errorf("found only %d such comments", found)
 	}
 }
 
@@ -158,28 +128,4 @@ func anchors(text string) map[string]bool {
 		all[name] = true
 	}
 	return all
-}
-
-func TestAnchors(t *testing.T) {
-	got := slices.Sorted(maps.Keys(anchors("# What a proxy can't see\n\n## `robots.max_age`: *how long*\n\n## [Memory](x.md), again\n\n## Use\n\n## Use\n\n```sh\n# a comment\n```\n")))
-	want := []string{"memory-again", "robotsmax_age-how-long", "use", "use-1", "what-a-proxy-cant-see"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// TestFollow breaks links in each way that TestMarkdownLinks must report.
-func TestFollow(t *testing.T) {
-	for to, ok := range map[string]bool{
-		"limits.md": true, "limits.md#bounds": true, "#how-a-decision-is-made": true, "../README.md": true, "../policy": true,
-		"missing.md": false, "limits.md#missing": false, "#missing": false, "../../README.md": false, "../policy#bounds": false,
-	} {
-		if err := follow("docs/decisions.md", to); (err == nil) != ok {
-			t.Errorf("%s: got %v, want success %v", to, err, ok)
-		}
-	}
-	page := "See [a](a.md#x), ![b](<b.png>), [c][c], `[d](d.md)` and [e](https://e.example/).\n\n```sh\n[f](f.md)\n```\n\n[c]: c.md\n"
-	if got, want := relativeLinks(page), []string{"a.md#x", "b.png", "c.md"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
 }

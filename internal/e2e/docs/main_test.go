@@ -1,5 +1,5 @@
-// Package docs tests README.md and docs/: their commands run, their links lead somewhere, their names and figures
-// are those of the code, and their sentences are short. The tests run at the root of the repository.
+// Package docs tests README.md and docs/: their commands run, their links lead somewhere, and their commands, options
+// and keys exist. The tests run at the root of the repository.
 package docs
 
 import (
