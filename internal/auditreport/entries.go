@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"robotsgate/internal/audit"
@@ -73,11 +74,11 @@ func seconds(n float64) time.Duration {
 
 // List prints the entries that the filter selects.
 func List(s console.Streams, a Options) error {
-	s, out, _ := buffered(s)
+	s, out := buffered(s)
 	p := &entryPrinter{out: out, json: a.JSON}
 	var printErr error
 	var invalid invalidLines
-	readErr := a.lines(s, nil, console.NewProgress(nil), func(l *audit.Line) {
+	readErr := a.lines(s, nil, new(atomic.Int64), func(l *audit.Line) {
 		invalid.add(l)
 		if l.Entry != nil && printErr == nil {
 			printErr = p.print(l)

@@ -7,12 +7,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/terminal"
 )
 
 // Where to change what.
@@ -58,25 +58,24 @@ type report interface {
 	result() (name string, value any, failed bool)
 }
 
-// buffered returns s with a buffer, which keeps its first error, and with a status line below what is printed.
-func buffered(s console.Streams) (console.Streams, *bufio.Writer, *terminal.StatusLine) {
-	line := terminal.NewStatusLine(s.Err)
-	out := bufio.NewWriter(line.Above(s.Out))
+// buffered returns s with a buffer, which keeps its first error.
+func buffered(s console.Streams) (console.Streams, *bufio.Writer) {
+	out := bufio.NewWriter(s.Out)
 	s.Out = out
-	return s, out, line
+	return s, out
 }
 
 // Print reads the files once, and prints the reports that the options ask for.
 func Print(s console.Streams, c *gate.Config, a Options) error {
-	s, out, line := buffered(s)
+	s, out := buffered(s)
 	reports, err := a.reports(c, s)
 	if err != nil {
 		return err
 	}
-	done := console.NewProgress(nil)
-	stop := line.Follow(done.Text, false)
+	var done atomic.Int64
+	stop := s.Progress(&done)
 	v, _ := reports[0].(*verifyReport)
-	readErr := a.lines(s, v, done, func(l *audit.Line) {
+	readErr := a.lines(s, v, &done, func(l *audit.Line) {
 		for _, r := range reports {
 			r.Line(l)
 		}
@@ -113,10 +112,10 @@ var errNotLog = errors.New("not an audit log: no line is a record of a request")
 
 // lines calls each for every line of the files that has an entry which the filter selects, or none. V, unless it is nil,
 // gets all lines. Done counts them.
-func (a *Options) lines(s console.Streams, v *verifyReport, done *console.Progress, each func(*audit.Line)) error {
+func (a *Options) lines(s console.Streams, v *verifyReport, done *atomic.Int64, each func(*audit.Line)) error {
 	logs := map[string]bool{} // by file with lines: it has an entry
 	err := audit.Texts(a.File, s.In, func(file string, text evidence.Text) {
-		done.Lines.Add(1)
+		done.Add(1)
 		if v != nil {
 			v.Verifier.Line(file, text)
 			if !a.Replay {

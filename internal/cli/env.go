@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -105,31 +104,6 @@ func adviseDownload(err error, gate string) error {
 		return fmt.Errorf("%w; the gate itself serves the certificate, at %s/ca.pem", err, gate)
 	}
 	return err
-}
-
-// envCommand returns a line for a shell that sets the variables of a gate with the
-// configuration c of this file. It is empty if robotsgate env could print other variables in
-// another shell than the gate does.
-func envCommand(program, file string, c *gate.Config) string {
-	relative := func(path string) bool { return path != "" && !filepath.IsAbs(path) }
-	if strings.HasSuffix(c.Listen, ":0") || relative(c.DataDir) || relative(c.HTTPS.CACert) {
-		return ""
-	}
-	command := clientenv.QuoteShell(program) + " env"
-	if file != "" {
-		full, err := filepath.Abs(file)
-		if info, serr := os.Stat(full); err != nil || serr != nil || !info.Mode().IsRegular() {
-			return "" // a pipe can't be read again
-		}
-		if text, err := os.ReadFile(full); err != nil || strings.Contains(string(text), "${") {
-			return ""
-		}
-		command += " -c " + clientenv.QuoteShell(full)
-	}
-	if gate.Crawlers(c).NeedLogin() {
-		command += " --login USER"
-	}
-	return `eval "$(` + command + `)"`
 }
 
 // proxyURL returns the URL of the gate for its clients, with a placeholder if each of them needs a

@@ -12,7 +12,6 @@ import (
 
 	"robotsgate/internal/console"
 	"robotsgate/internal/field"
-	"robotsgate/internal/terminal"
 )
 
 // HashPassword prints the hash of a password, for password_bcrypt.
@@ -54,7 +53,7 @@ func hashPassword(password string) (string, error) {
 // readPassword reads a password, once for each prompt if standard input is a terminal. Otherwise
 // standard input has to be one line.
 func readPassword(s console.Streams, prompts ...string) (password string, err error) {
-	file, ok := terminal.File(s.In)
+	file, ok := console.Terminal(s.In)
 	if !ok {
 		return readLine(s.In)
 	}

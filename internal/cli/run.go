@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -9,24 +8,17 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
 	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/outcomes"
-	"robotsgate/internal/processes"
 	"robotsgate/internal/requestlog"
-	"robotsgate/policy"
 	"robotsgate/proxy"
 )
 
@@ -57,12 +49,8 @@ func (r *Run) Run(ctx context.Context, s console.Streams) error {
 		return err
 	}
 	s = inFormat(s, c)
-	own := c.Egress.Parent
 	if err := r.adapt(c, os.Getenv); err != nil {
 		return s.Reported(err)
-	}
-	if own == nil && c.Egress.Parent != nil {
-		warnNoProxy(ctx, s, c.Egress.Parent)
 	}
 	return s.Reported(r.behind(ctx, s, c, command, nil, nil))
 }
@@ -90,24 +78,11 @@ func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, com
 	for _, w := range c.Warnings() {
 		s.Warn("%s", w)
 	}
-	requests := outcomes.NewCounter("host", outcomes.Host)
-	ends := &outcomes.Failures{Redact: c.Log.Audit.RedactQuery}
-	observe := func(x *proxy.Record) {
-		requests.Count(x)
-		ends.Add(x)
-	}
-	screen := requestlog.NewScreen(s.Err, nil, "robotsgate: ")
+	requests := summary{hosts: map[string]bool{}}
+	screen := requestlog.NewScreen(s.Err, "robotsgate: ")
 	o := gate.Options{
 		Out: s.Err, Err: s.Err, Version: version(), Commit: commit(),
-		Requests: r.on(screen), Screen: screen, Observe: observe, Wrap: wrap,
-		OnOtherName: func(q policy.Request) {
-			remedy := "--user-agent"
-			if c.NamesAgents() {
-				remedy = "user_agent in crawlers"
-			}
-			s.Warn("the command sends the User-Agent %q, which does not have the product token %s: sites that name the token in robots.txt can't recognize the crawler; %s sends another",
-				field.Cut(q.UserAgent), strings.Join(q.Crawler.Tokens, ", "), remedy)
-		},
+		Requests: r.on(screen), Screen: screen, Observe: requests.count, Wrap: wrap,
 	}
 	switch {
 	case r.Confine:
@@ -121,19 +96,9 @@ func (r *Run) behind(ctx context.Context, s console.Streams, c *gate.Config, com
 	if err != nil {
 		return err
 	}
-	s.Note("%s", requests.Summary(false))
-	var lines []string
-	if !r.Quiet {
-		lines = ends.Failed()
-	}
-	if !r.Quiet && r.choose(c, screen != nil) == requestlog.None { // else they have lines already
-		lines = append(ends.Refused(), lines...)
-	}
-	for _, line := range lines {
-		s.Note("%s", line)
-	}
-	if requests.None() {
-		if len(ends.Failed()) > 0 { // of tunnels without a request
+	s.Note("%s", requests.String())
+	if requests.requests == 0 {
+		if requests.givenUp {
 			causes = []string{"no request came through the gate, but connections came and were given up before one: a client that gives up the TLS handshake usually does not trust the CA, which the file in SSL_CERT_FILE has; robotsgate doctor says what it needs"}
 		}
 		for _, line := range causes {
@@ -155,44 +120,25 @@ func beside(ctx context.Context, s console.Streams, c *gate.Config, o gate.Optio
 	if err != nil {
 		return 0, nil, err
 	}
-	if version := oldNode(ctx, command[0]); version != "" {
-		s.Warn("%s runs with Node %s, which ignores the proxy variables, so that its requests may go around the gate: use Node 22.21, 24.5 or later, or --confine", command[0], version)
-	}
 	stop := serving(ctx, g)
-	status, seen, err := execute(command, commandVars(g), s)
+	status, err = execute(command, commandVars(g), s)
 	if err := errors.Join(err, stop()); err != nil {
 		return 0, nil, err
 	}
-	return status, processes.NoRequests(seen, status), nil
+	return status, noRequests(status), nil
 }
 
-// oldNode returns the version of the Node that runs a program if it ignores NODE_USE_ENV_PROXY for some requests or all.
-func oldNode(ctx context.Context, program string) string {
-	path, err := exec.LookPath(program)
-	if err != nil {
-		return ""
+// noRequests returns lines on why a command that ended with a status may have sent no request through the gate.
+func noRequests(status int) []string {
+	if status != 0 {
+		return []string{fmt.Sprintf("no request came through the gate: the command ended with status %d, perhaps before it sent any; if it sent some, robotsgate doctor says why they went around the gate", status)}
 	}
-	if filepath.Base(path) != "node" {
-		head := make([]byte, 128)
-		if f, err := os.Open(path); err == nil {
-			_, _ = f.Read(head)
-			f.Close()
-		}
-		if line, _, _ := strings.Cut(string(head), "\n"); !strings.HasPrefix(line, "#!") || !strings.Contains(line, "node") {
-			return ""
-		}
-		path = "node"
+	return []string{
+		"no request came through the gate: if the command sent any, they went around it. Likely causes:",
+		"  - no_proxy: requests to localhost, 127.0.0.1 and ::1 never use the gate",
+		"  - a client that has a proxy setting of its own, or ignores the variables, as Java does, and Node before 22.21 and 24.5",
+		"robotsgate doctor checks the variables; on Linux, run --confine leaves the command no way around",
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, "--version")
-	cmd.WaitDelay = time.Second
-	version, _ := cmd.Output()
-	var major, minor int
-	if _, err := fmt.Sscanf(string(version), "v%d.%d", &major, &minor); err != nil || major > 24 || major == 24 && minor >= 5 || major == 22 && minor >= 21 {
-		return ""
-	}
-	return field.Cut(strings.TrimSpace(string(version)))
 }
 
 // serving runs a gate until the returned function is called, which returns the gate's error.
@@ -263,19 +209,6 @@ func proxyVariable(getenv func(string) string) string {
 	return ""
 }
 
-// warnNoProxy warns if the parent proxy of the environment does not answer. It may be a gate that has ended.
-func warnNoProxy(ctx context.Context, s console.Streams, parent *url.URL) {
-	ports := map[string]string{"http": "80", "https": "443", "socks5": "1080"}
-	address := net.JoinHostPort(parent.Hostname(), cmp.Or(parent.Port(), ports[parent.Scheme]))
-	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)
-	if err != nil && ctx.Err() == nil {
-		s.Warn("the environment variable %s names the proxy %s, which does not answer within 1 s, and every request goes through it: if it was a gate that has ended, unset its variables: eval \"$(robotsgate env --unset)\"", proxyVariable(os.Getenv), address)
-	}
-	if err == nil {
-		conn.Close()
-	}
-}
-
 // trustParent also trusts the CA in file. A parent proxy may sign certificates for origins,
 // as a gate does.
 func trustParent(c *gate.Config, file string) error {
@@ -289,9 +222,8 @@ func trustParent(c *gate.Config, file string) error {
 	return nil
 }
 
-// execute runs the command and returns its exit status, as a shell does, and the processes that were
-// seen of it.
-func execute(command []string, vars clientenv.Variables, s console.Streams) (status int, seen processes.Seen, err error) {
+// execute runs the command and returns its exit status, as a shell does.
+func execute(command []string, vars clientenv.Variables, s console.Streams) (status int, err error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
 	cmd.Env = append(os.Environ(), vars.Environ()...)
@@ -304,7 +236,7 @@ func execute(command []string, vars clientenv.Variables, s console.Streams) (sta
 		close(signals)
 	}()
 	if err := cmd.Start(); err != nil {
-		return 0, seen, notStarted(s, command[0], err)
+		return 0, notStarted(s, command[0], err)
 	}
 	go func() {
 		for sig := range signals {
@@ -313,20 +245,18 @@ func execute(command []string, vars clientenv.Variables, s console.Streams) (sta
 			}
 		}
 	}()
-	processesSeen := processes.Watch(cmd.Process.Pid)
 	err = cmd.Wait()
-	seen = processesSeen()
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	switch {
 	case err == nil:
-		return 0, seen, nil
+		return 0, nil
 	case !ok:
-		return 0, seen, fmt.Errorf("%s: %w", command[0], err)
+		return 0, fmt.Errorf("%s: %w", command[0], err)
 	}
 	if w, ok := exit.Sys().(syscall.WaitStatus); ok && w.Signaled() {
-		return 128 + int(w.Signal()), seen, nil
+		return 128 + int(w.Signal()), nil
 	}
-	return exit.ExitCode(), seen, nil
+	return exit.ExitCode(), nil
 }
 
 // notStarted prints why a command can't be run, and returns a shell's exit status for it.

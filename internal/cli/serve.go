@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -14,9 +12,7 @@ import (
 	"robotsgate/internal/console"
 	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/outcomes"
 	"robotsgate/internal/requestlog"
-	"robotsgate/internal/terminal"
 	"robotsgate/policy"
 )
 
@@ -42,14 +38,7 @@ func (s *Serve) Run(ctx context.Context, io console.Streams) error {
 }
 
 func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, file *gate.WatchedFile) error {
-	ctx = terminal.While(ctx, io.Err)
-	_, interactive := terminal.File(io.Out)
-	line := terminal.NewStatusLine(io.Err)
-	if io.Log != nil {
-		line = nil // it would be no JSON
-	}
-	screen := requestlog.NewScreen(io.Err, line, "")
-	io.Out, io.Err = line.Above(io.Out), line.Above(io.Err)
+	screen := requestlog.NewScreen(io.Err, "")
 	for _, w := range c.Warnings() {
 		io.Warn("%s", w)
 	}
@@ -57,14 +46,9 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
-	requests := outcomes.NewCounter("origin", outcomes.Origin)
-	observe := requests.Count
-	if line == nil {
-		observe = nil
-	}
 	g, err := gate.New(c, gate.Options{
 		Out: io.Out, Err: io.Err, Version: version(), Commit: commit(), File: file, Load: s.reload,
-		Requests: s.on(screen), Screen: screen, Observe: observe,
+		Requests: s.on(screen), Screen: screen,
 	})
 	if err != nil {
 		return err
@@ -76,9 +60,6 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 		signal.Ignore(syscall.SIGPIPE) // if the reader of stdout ends, records are lost and the gate goes on
 	}
 	paste := clientenv.For(proxyURL(clientenv.Dialable(g.Address()), c), g.ClientFiles()).Line()
-	if program, err := os.Executable(); err == nil && interactive && s.Listen == "" && s.DataDir == "" {
-		paste = cmp.Or(envCommand(program, s.Config, c), paste) // the full line fills a screen
-	}
 	if banner == io.Err && io.Log != nil {
 		banner = noteWriter{io}
 	}
@@ -94,7 +75,6 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 		fmt.Fprintln(banner, "Mode: report. Requests that would be denied are marked and logged, and sent on.")
 	}
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", paste)
-	defer line.Follow(func() string { return requests.Summary(true) }, true)()
 	return g.Run(ctx)
 }
 

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
-
-	"robotsgate/internal/terminal"
 )
 
 // maxLine bounds one line of a batch, in bytes. It is many times the size of a robots.txt
@@ -17,13 +15,8 @@ import (
 const maxLine = 64 << 20
 
 // Batch reads JSON lines from s.In and writes an answer for each, in order. The answer to
-// an invalid line is an error, and the command ends with status 2. If standard error is a
-// terminal, and standard output is not, it shows the progress.
+// an invalid line is an error, and the command ends with status 2.
 func Batch(s Streams, answer func(line []byte) (any, error)) error {
-	done := NewProgress(s.In)
-	if _, ok := terminal.File(s.Out); !ok {
-		defer terminal.NewStatusLine(s.Err).Follow(done.Text, false)()
-	}
 	out := bufio.NewWriterSize(s.Out, 64<<10) // keeps its first error
 	in := bufio.NewScanner(flushingReader{s.In, out})
 	in.Buffer(make([]byte, 64<<10), maxLine)
@@ -40,7 +33,6 @@ func Batch(s Streams, answer func(line []byte) (any, error)) error {
 		if err := JSON(out, v); err != nil {
 			return err
 		}
-		done.Lines.Add(1)
 	}
 	if err := out.Flush(); err != nil {
 		return err

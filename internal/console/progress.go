@@ -2,66 +2,42 @@ package console
 
 import (
 	"fmt"
-	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"robotsgate/internal/terminal"
+	"golang.org/x/term"
 )
 
-// A Rate is the speed of a count between two calls of its method.
-type Rate struct {
-	count int64
-	at    time.Time // of the last call
+// Terminal returns w if it is a terminal.
+func Terminal(w any) (*os.File, bool) {
+	file, ok := w.(*os.File)
+	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 
-// NewRate returns a rate that begins now.
-func NewRate() Rate { return Rate{at: time.Now()} }
-
-// PerSecond returns the rate since the last call, rounded to the nearest integer.
-func (r *Rate) PerSecond(count int64) int {
-	now := time.Now()
-	over, more := now.Sub(r.at), count-r.count
-	r.count, r.at = count, now
-	if over <= 0 {
-		return 0
+// Progress shows the number of lines that are read on s.Err, each second, if that is a terminal. Stop erases it.
+func (s Streams) Progress(lines *atomic.Int64) (stop func()) {
+	if _, ok := Terminal(s.Err); !ok {
+		return func() {}
 	}
-	return int(float64(more)/over.Seconds() + 0.5)
-}
-
-// A Progress counts the lines of a batch that are answered.
-type Progress struct {
-	Lines atomic.Int64
-	file  *os.File // the input, if it is a regular file
-	size  int64    // of file
-	rate  Rate
-}
-
-// NewProgress returns the progress of reading in, which may be nil.
-func NewProgress(in io.Reader) *Progress {
-	p := &Progress{rate: NewRate()}
-	if file, ok := in.(*os.File); ok {
-		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
-			p.file, p.size = file, max(info.Size(), 1)
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				fmt.Fprintf(s.Err, "%d lines\r", lines.Load()) // what is printed next overwrites it
+			case <-done:
+				fmt.Fprint(s.Err, "\x1b[K") // erases the line (ECMA-48, 8.3.41)
+				return
+			}
 		}
+	})
+	return func() {
+		close(done)
+		running.Wait()
 	}
-	return p
-}
-
-// Progress shows the progress of reading in, which may be nil, on s.Err if that is a terminal, until stop is called.
-func (s Streams) Progress(in io.Reader) (done *Progress, stop func()) {
-	done = NewProgress(in)
-	return done, terminal.NewStatusLine(s.Err).Follow(done.Text, false)
-}
-
-// Text returns a summary, with the rate since its last call. One goroutine may call it.
-func (p *Progress) Text() string {
-	lines, share := p.Lines.Load(), ""
-	if p.file != nil {
-		if at, err := p.file.Seek(0, io.SeekCurrent); err == nil {
-			share = fmt.Sprintf(", %d%%", min(100, 100*at/p.size))
-		}
-	}
-	return fmt.Sprintf("%s%s (%d/s)", Plural(int(lines), "line"), share, p.rate.PerSecond(lines))
 }

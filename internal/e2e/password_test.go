@@ -43,7 +43,7 @@ func TestHashPasswordOnTerminal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := newScreen(80)
+			s := newScreen()
 			cmd := exec.Command("robotsgate", "hash-password")
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 			if err := cmd.Start(); err != nil {
@@ -92,7 +92,7 @@ func TestEnvAsksForPassword(t *testing.T) {
 		t.Skipf("this system has no pseudo-terminals: %v", err)
 	}
 	defer master.Close()
-	s := newScreen(80)
+	s := newScreen()
 	var out strings.Builder
 	cmd := exec.Command("robotsgate", "env", "--login", "news")
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())

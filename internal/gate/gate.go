@@ -85,8 +85,6 @@ type Options struct {
 	Requests func(*Config) requestlog.Requests // which requests get a line; nil: none
 	Screen   *requestlog.Screen                // for these lines; nil: they go to the log
 
-	OnOtherName func(policy.Request) // see [policy.Config]; may be nil
-
 	Observe func(*proxy.Record)                 // called for each request that is over; may be nil
 	Wrap    func(proxy.Upstream) proxy.Upstream // returns what sends requests in place of the gate's transport; may be nil
 }
@@ -216,7 +214,7 @@ func (g *Gate) done(x *proxy.Record) {
 
 func (g *Gate) engineConfig() policy.Config {
 	c := EngineConfig(g.config, g.fetching(), g.snapshotStore(), g.log, g.metrics.Fetch)
-	c.Agent, c.Shared, c.OnOtherName = UserAgent(g.options.Version), g.fleet != nil, g.options.OnOtherName
+	c.Agent, c.Shared = UserAgent(g.options.Version), g.fleet != nil
 	g.sign(c.Crawlers)
 	return c
 }

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strconv"
 	"time"
 
+	"robotsgate/internal/console"
 	"robotsgate/internal/escape"
-	"robotsgate/internal/terminal"
 )
 
 // A length is a time that JSON has in seconds, as the audit log does, and text with its unit.
@@ -52,46 +51,31 @@ func ForLog(log slog.Handler) Form {
 	}}
 }
 
-// Escape sequences for colours (ECMA-48, 8.3.117).
-const (
-	red    = "\x1b[31m"
-	yellow = "\x1b[33m"
-	normal = "\x1b[0m"
-)
-
 // A Screen is a terminal for lines about requests.
 type Screen struct {
-	w       io.Writer
-	prefix  string // of every line
-	colours bool
+	w      io.Writer
+	prefix string // of every line
 }
 
-// NewScreen returns nil if w is no terminal. The lines are written above the status line.
-func NewScreen(w io.Writer, status *terminal.StatusLine, prefix string) *Screen {
-	if _, ok := terminal.File(w); !ok {
+// NewScreen returns nil if w is no terminal.
+func NewScreen(w io.Writer, prefix string) *Screen {
+	if _, ok := console.Terminal(w); !ok {
 		return nil
 	}
-	_, ansi := terminal.ANSI(w)
-	return &Screen{status.Above(w), prefix, ansi && os.Getenv("NO_COLOR") == ""} // https://no-color.org
+	return &Screen{w, prefix}
 }
 
 // ForScreen writes lines for a person, at most 1000 a second.
 func ForScreen(s *Screen) Form {
-	paint := func(text, colour string) string {
-		if !s.colours {
-			return text
-		}
-		return colour + text + normal
-	}
 	return Form{max: 100, pause: 100 * time.Millisecond, print: func(lines []line, more int) {
 		var b []byte
 		for _, r := range lines {
 			outcome := strconv.Itoa(r.status)
 			switch {
 			case r.refused:
-				outcome = paint("refused", red)
+				outcome = "refused"
 			case r.denied():
-				outcome = paint("would be denied", yellow)
+				outcome = "would be denied"
 			case r.status == 0:
 				outcome = "no answer" // the client had disconnected
 			}
@@ -106,6 +90,6 @@ func ForScreen(s *Screen) Form {
 		if more > 0 {
 			b = fmt.Appendf(b, "%sand %d more\n", s.prefix, more)
 		}
-		_, _ = s.w.Write(b) // all at once: a status line is redrawn after each write
+		_, _ = s.w.Write(b)
 	}}
 }

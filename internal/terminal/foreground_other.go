@@ -1,7 +1,0 @@
-//go:build !unix
-
-package terminal
-
-import "os"
-
-func foreground(*os.File) bool { return true }
