@@ -19,7 +19,6 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/body"
-	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/origin"
 )
 
@@ -154,9 +153,6 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 		p.refused = ByLimit
 		p.cause = "out of " + s.What
 		p.detail = "The gate could not open a connection, because it is out of " + s.What + ". This says nothing about the origin. The gate's operator can " + s.Remedy + "."
-	case errors.Is(err, memory.ErrLimit):
-		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "too-many-requests", "Too many requests in progress", "proxy_internal_response", time.Second, ByLimit
-		p.detail = "This client's requests in progress take as much of the gate's memory as they may."
 	case errors.Is(err, snapshot.ErrParent):
 		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
 		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check " + snapshot.ParentSettings + "."
@@ -204,6 +200,14 @@ func innermost(err error) string {
 			}
 		}
 		return strings.TrimPrefix(err.Error(), "x509: ")
+	}
+}
+
+// tooMany answers a request beyond limits.max_requests.
+func tooMany() *answer {
+	return &answer{
+		status: http.StatusServiceUnavailable, kind: "too-many-requests", title: "Too many requests in progress", fault: "proxy_internal_response", retry: time.Second, refused: ByLimit,
+		detail: "As many requests are in progress as the gate serves at once. The gate's operator can raise limits.max_requests.",
 	}
 }
 

@@ -5,26 +5,14 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"robotsgate/policy/snapshot"
-	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/origin"
 )
-
-// A request that the gate has no room to decide about is not the origin's fault.
-func TestBusy(t *testing.T) {
-	for kind, err := range map[string]error{"robots-busy": snapshot.ErrBusy, "too-many-requests": memory.ErrLimit} {
-		p := failure(fmt.Errorf("fetch: %w", err), &inbound{}, nil)
-		if p.status != http.StatusServiceUnavailable || p.retry <= 0 || p.kind != kind || p.refused != ByLimit {
-			t.Errorf("%s: got %+v", kind, p)
-		}
-	}
-}
 
 // What the gate itself could not do names its cause, and the key to change.
 func TestFailures(t *testing.T) {
@@ -49,6 +37,7 @@ func TestFailures(t *testing.T) {
 		{unreadable(`malformed HTTP response "x"`, ""), 502, "http_protocol_error", `malformed HTTP response "x"`, "reached"},
 		{fmt.Errorf("%w: it answered 502", origin.ErrNoTunnel), 502, "destination_unavailable", "parent proxy", ""},
 		{fmt.Errorf("%w: refused", snapshot.ErrParent), 502, "proxy_configuration_error", "egress.proxy", "origin"},
+		{fmt.Errorf("fetch: %w", snapshot.ErrBusy), 503, "proxy_internal_response", "large robots.txt", "origin could"},
 	} {
 		p := failure(c.err, &inbound{}, nil)
 		if text := p.title + ": " + p.detail; p.status != c.status || p.fault != c.fault || !strings.Contains(text, c.names) || c.lacks != "" && strings.Contains(text, c.lacks) {

@@ -4,15 +4,11 @@ import (
 	"net/http"
 
 	"robotsgate/policy/usage"
-	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/sfv"
 )
 
 // NPMPackage is the page /crawler as a package manager reads it.
 type NPMPackage = npmPackage
-
-// Memory returns the budget of requests in progress.
-func (p *Proxy) Memory() *memory.Budget { return &p.memory }
 
 // UsageFields returns the response header's fields for what is stated about the use of a page.
 func UsageFields(stated usage.Stated) http.Header {

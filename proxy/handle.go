@@ -18,7 +18,6 @@ import (
 	"robotsgate/policy/pace"
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/header"
-	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 	"robotsgate/proxy/internal/response"
 	"robotsgate/proxy/internal/sign"
@@ -47,9 +46,6 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, targe
 	}
 	x := &exchange{p: p, inbound: in}
 	p.handle(x, w, r, refused)
-	if !x.http1() && x.out.Bytes > 0 { // a flush would split the end of the response from a header without a body
-		x.conn.client.FlushStream(w)
-	}
 }
 
 // passThrough handles a tunnel whose requests cannot be seen. It reports whether the tunnel was opened.
@@ -72,12 +68,12 @@ func (p *Proxy) handle(x *exchange, w http.ResponseWriter, r *http.Request, no *
 	x.ID = x.id
 	x.out.Begin(w, x.forResponse(), &p.open, p.Silence)
 	defer x.finish()
-	switch {
+	switch requests := p.requests.Add(1); {
 	case no != nil:
+	case requests > int64(x.settings.MaxRequests):
+		no = tooMany()
 	case x.opening != nil:
 		no = x.relay(x.context(x.opening.ctx, x.hasBody)) // decides, and relays
-	case x.http1() && !x.out.Memory.TakeHeader(x.header): // HTTP/2 has taken it in AdmitStream
-		no = failure(memory.ErrLimit, &x.inbound, nil)
 	default:
 		x.forward(x.context(r.Context(), r.Body != http.NoBody), r) // permit: decide; send
 	}
@@ -158,7 +154,7 @@ func (x *exchange) send(r *http.Request) *http.Response {
 	x.upstream, x.signed = time.Since(x.start), signed
 	x.reportAnswer(resp)
 	if err == nil {
-		err = checkResponse(resp, x.upgrade, &x.out.Memory)
+		err = checkResponse(resp, x.upgrade)
 	}
 	if err != nil {
 		return x.answer(failure(err, in, x.out.Upload))
@@ -227,8 +223,8 @@ func (x *exchange) finish() {
 		}
 	}
 	x.out.End()
-	defer x.out.Memory.Release()
 	x.out.Release(x.p.Limits.IdleTimeout)
+	x.p.requests.Add(-1)
 	x.p.Done(record(&x.inbound, &x.results, &x.out))
 	if cause != nil {
 		panic(http.ErrAbortHandler)
@@ -265,8 +261,8 @@ func (x *exchange) respond(a *answer) {
 	io.Copy(&x.out, resp.Body)
 }
 
-// context returns a context for the request. It ends when the client disconnects. The Upstream finds the
-// memory of the client in it, and what passes 1xx responses on.
+// context returns a context for the request. It ends when the client disconnects. The Upstream finds
+// in it what passes 1xx responses on.
 func (x *exchange) context(ctx context.Context, hasBody bool) context.Context {
 	if d := x.conn.detector(); d != nil {
 		x.out.Disconnect = d
@@ -275,7 +271,7 @@ func (x *exchange) context(ctx context.Context, hasBody bool) context.Context {
 	// HTTP/1.0 has no 1xx responses. Over HTTP/2 they are not passed on: if the client has
 	// disconnected, net/http may read the header map after WriteHeader has returned, and
 	// to change the map for the response then could end the process.
-	return x.informational.Context(memory.NewContext(ctx, &x.out.Memory), &x.out, x.http1() && !x.http10())
+	return x.informational.Context(ctx, &x.out, x.http1() && !x.http10())
 }
 
 // roundTrip sends a request and waits for the head of its response.

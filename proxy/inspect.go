@@ -18,13 +18,12 @@ import (
 	"robotsgate/policy/usage"
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/header"
-	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/response"
 )
 
 // checkResponse checks and completes the head of a response. After an error the response's body is closed.
 // upgrade is set if the client has asked for a switch of protocols.
-func checkResponse(resp *http.Response, upgrade bool, m *memory.Reservation) error {
+func checkResponse(resp *http.Response, upgrade bool) error {
 	if invalidResponse(resp, upgrade) {
 		resp.Body.Close()
 		return errInvalidResponse
@@ -34,10 +33,6 @@ func checkResponse(resp *http.Response, upgrade bool, m *memory.Reservation) err
 		// would report that the body is missing.
 		resp.Body.Close()
 		resp.Body = http.NoBody
-	}
-	if !m.TakeHeader(resp.Header) {
-		resp.Body.Close()
-		return memory.ErrLimit
 	}
 	return nil
 }

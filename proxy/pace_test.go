@@ -9,16 +9,13 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy"
-	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/proxytest"
 )
 
@@ -413,54 +410,6 @@ func TestPingWhileHeld(t *testing.T) {
 	if err := proxytest.Receive(t, got, "the response"); err != nil {
 		t.Error(err)
 	}
-}
-
-// Held HTTP/2 requests of one client take their share of the memory for requests in progress, and no
-// more: further ones wait for memory, other clients are served, and when the client leaves all of it
-// is returned.
-func TestHeldHTTP2(t *testing.T) {
-	pacer := pace.New(pace.Config{MinDelay: time.Hour, MaxDelay: time.Hour, MaxWait: 1e5 * time.Hour, MaxQueue: 10_000}, nil)
-	defer pacer.Close()
-	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) {
-		o.Settings.Pacer = pacer
-		o.Done = func(*proxy.Record) {}
-	}})
-	pacer.Observe(pace.Request{Origin: g.HTTPS}) // a request has just started
-	const conns, streams = 13, 100
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	var all sync.WaitGroup
-	for range conns {
-		client := g.ClientVia("http", g.Addr, true)
-		client.Transport.(*http.Transport).MaxConnsPerHost = 1
-		for range streams {
-			all.Go(func() {
-				req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.HTTPS+"/page", nil)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if resp, err := client.Do(req); err == nil {
-					resp.Body.Close()
-					t.Errorf("a request was not held: %s", resp.Status)
-				}
-			})
-		}
-	}
-	const cost = memory.StreamCost + memory.ProgressCost
-	const share = memory.Limit / (int(memory.ForProgress) + 1) / cost // of one client
-	gatetest.Becomes(t, time.Minute, "requests wait", func() bool { return pacer.Waiting() >= share*9/10 })
-	time.Sleep(300 * time.Millisecond) // real time: no further ones may come
-	n, used := pacer.Waiting(), g.Proxy.Memory().Used()
-	t.Logf("%d requests wait, and take %d MiB of the memory for requests in progress", n, used>>20)
-	if n > share+conns || used > memory.Limit/2 {
-		t.Errorf("%d requests wait, want at most %d; %d MiB are taken", n, share+conns, used>>20)
-	}
-	resp, _ := g.Get(g.HTTPS + "/private/")
-	proxytest.WantStatus(t, resp, http.StatusForbidden)
-	leave()
-	all.Wait()
-	proxytest.Eventually(t, "all memory is returned", func() bool { return pacer.Waiting() == 0 && g.Proxy.Memory().Used() == 0 })
 }
 
 // A panickingUpstream is one with a mistake: it panics at a path.

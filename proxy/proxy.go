@@ -55,7 +55,6 @@ import (
 
 	"robotsgate/policy/tagcache"
 	"robotsgate/proxy/internal/client"
-	"robotsgate/proxy/internal/memory"
 )
 
 // Options are the parts and settings of a Proxy. Only Settings.Engine, Settings.Upstream
@@ -107,7 +106,7 @@ type Proxy struct {
 	socks      client.Socks
 	address    atomic.Value // a string: where Serve listens
 	hints      client.TrustHints
-	memory     memory.Budget // of requests in progress
+	requests   atomic.Int64 // in progress
 	clients    clients
 }
 
@@ -123,7 +122,7 @@ func (p *Proxy) Use(s Settings) error {
 	if s.Passthrough == nil {
 		s.Passthrough = func(string) bool { return false }
 	}
-	s.MaxConnections = cmp.Or(s.MaxConnections, DefaultMaxConnections)
+	s.MaxConnections, s.MaxRequests = cmp.Or(s.MaxConnections, DefaultMaxConnections), cmp.Or(s.MaxRequests, DefaultMaxRequests)
 	s.Tags.MaxHeadBytes = cmp.Or(s.Tags.MaxHeadBytes, DefaultTags().MaxHeadBytes)
 	s.Tags.HeadTimeout = cmp.Or(s.Tags.HeadTimeout, DefaultTags().HeadTimeout)
 	s.wrapped = s.Engine.Crawlers().Wrapped(s.Upstream)

@@ -14,7 +14,6 @@ import (
 
 	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/client"
-	"robotsgate/proxy/internal/memory"
 )
 
 // New returns a proxy that serves when [Proxy.Serve] is called. It is an error if a required
@@ -26,7 +25,7 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{Options: o, forwarder: newForwarder(o.Log), tunnels: client.NewTunnels(), hints: client.TrustHints{Log: o.Log}, clients: clients{log: o.Log, verifier: auth.NewVerifier()}}
-	p.conns.Log, p.conns.Memory, p.conns.Max = o.Log, &p.memory, func() (total, perClient int) {
+	p.conns.Log, p.conns.Max = o.Log, func() (total, perClient int) {
 		s := p.settings.Load()
 		return s.MaxConnections, s.MaxConnectionsPerClient
 	}
@@ -80,7 +79,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p.inner.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
-		MaxReceiveBufferPerStream: uploadWindow, MaxReceiveBufferPerConnection: uploadWindow,
+		MaxReceiveBufferPerStream: uploadWindow, MaxReceiveBufferPerConnection: connectionWindow,
 		WriteByteTimeout: p.Silence, // for a client that does not read frames
 	}
 	p.inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -97,14 +96,15 @@ func New(o Options) (*Proxy, error) {
 
 // Bounds on HTTP/2 with clients.
 const (
-	uploadWindow = 256 << 10 // bytes that a connection may send before they are read
-	maxFrame     = 16 << 10  // bytes; each connection keeps a buffer of this size
-	maxStreams   = 100       // requests in progress on a connection
+	uploadWindow     = 64 << 10  // bytes that an upload may send before they are read
+	connectionWindow = 256 << 10 // bytes that the uploads of a connection may
+	maxFrame         = 16 << 10  // bytes; each connection keeps a buffer of this size
+	maxStreams       = 100       // requests in progress on a connection
 )
 
 func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 	return &http.Server{
-		Handler:           p.withStreamLimits(serve),
+		Handler:           serve,
 		MaxHeaderBytes:    p.Limits.MaxHeaderBytes,
 		ReadHeaderTimeout: p.Limits.HeaderTimeout,
 		IdleTimeout:       p.Limits.IdleTimeout,
@@ -143,26 +143,6 @@ func (p *Proxy) serveInner(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.serve(w, r, p.settings.Load(), target, refused)
-}
-
-// withStreamLimits returns a handler that admits HTTP/2 requests as far as there is memory.
-func (p *Proxy) withStreamLimits(serve http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor != 2 {
-			serve(w, r)
-			return
-		}
-		c := connOf(r).client
-		end, err := c.AdmitStream(r, p.Limits.IdleTimeout)
-		if err != nil {
-			if errors.Is(err, memory.ErrLimit) { // not if the client has disconnected
-				p.conns.ResetStream(c)
-			}
-			panic(http.ErrAbortHandler) // a response would have to wait for the client, too
-		}
-		defer end()
-		serve(w, r)
-	}
 }
 
 // Serve accepts clients from l until Shutdown, and returns nil then.

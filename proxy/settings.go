@@ -16,8 +16,7 @@ import (
 type Limits struct {
 	MaxHeaderBytes int           `yaml:"max_header_bytes" size:"yes" restart:"yes" positive:"yes"` // of a request's head
 	HeaderTimeout  time.Duration `yaml:"header_timeout" restart:"yes" positive:"yes"`              // to receive a request's head
-	// IdleTimeout is that of a connection without a request, of a tunnel, and of an upload. An HTTP/2 request waits so
-	// long for memory.
+	// IdleTimeout is that of a connection without a request, of a tunnel, and of an upload.
 	IdleTimeout time.Duration `yaml:"idle_timeout" restart:"yes" positive:"yes"`
 }
 
@@ -26,14 +25,19 @@ func DefaultLimits() Limits {
 	return Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 }
 
-// ConnectionLimits bound the connections of clients that are open at the same time.
-type ConnectionLimits struct {
+// LoadLimits bound what clients have open and in progress at the same time.
+type LoadLimits struct {
 	MaxConnections          int `yaml:"max_connections" doc:"a whole number, such as 10000" positive:"yes"`           // of all clients; 0: [DefaultMaxConnections]
 	MaxConnectionsPerClient int `yaml:"max_connections_per_client" doc:"a whole number, such as 100" zero:"no limit"` // by address; 0: no limit
+	// MaxRequests is for the requests of all clients, and the tunnels that are passed through; 0: [DefaultMaxRequests].
+	MaxRequests int `yaml:"max_requests" doc:"a whole number, such as 10000" positive:"yes"`
 }
 
-// DefaultMaxConnections is the limit on the connections of all clients that suits most gates.
-const DefaultMaxConnections = 10_000
+// The limits of all clients together that suit most gates.
+const (
+	DefaultMaxConnections = 10_000
+	DefaultMaxRequests    = 10_000
+)
 
 // Settings are what may change while clients are connected. Every request is served by the
 // settings that were in force when it arrived.
@@ -47,7 +51,7 @@ type Settings struct {
 
 	Pacer Pacer // nil: there is no pace, and every allowed request is sent at once
 
-	ConnectionLimits
+	LoadLimits
 
 	// Pages are further pages of the gate's own address, by path. They are asked for with GET and HEAD
 	// only. No login is needed for them. May be nil.

@@ -158,7 +158,7 @@ func originalPort(c *client.Conn) (port string, ok bool) {
 // beginTLS opens a tunnel to the server name of a connection that begins with TLS, or to where the client has asked for.
 func (p *Proxy) beginTLS(b *beginning, conn net.Conn) {
 	c := b.client
-	hello, err := client.ReadHello(conn, c.Memory)
+	hello, err := client.ReadHello(conn)
 	switch {
 	case errors.Is(err, client.ErrNotHello), errors.Is(err, client.ErrLongHello):
 		p.refuseBeginning(b, BadHello, TLSFailed)
@@ -167,7 +167,6 @@ func (p *Proxy) beginTLS(b *beginning, conn net.Conn) {
 		p.refuseBeginning(b, Incomplete, TLSFailed)
 		return
 	}
-	defer hello.Release()
 	s := p.settings.Load()
 	target, refused := b.tlsTarget(hello.ServerName, s.Passthrough)
 	if refused != "" {

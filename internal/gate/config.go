@@ -88,11 +88,11 @@ type HTTPS struct {
 
 // Limits bounds what clients may ask of the gate, and the gate's memory and time.
 type Limits struct {
-	proxy.Limits           `yaml:",inline"`
-	proxy.ConnectionLimits `yaml:",inline"`
-	Memory                 int64         `yaml:"memory" size:"yes" restart:"yes" zero:"no limit"` // 0: no limit
-	ShutdownDelay          time.Duration `yaml:"shutdown_delay"`
-	ShutdownGrace          time.Duration `yaml:"shutdown_grace"`
+	proxy.Limits     `yaml:",inline"`
+	proxy.LoadLimits `yaml:",inline"`
+	Memory           int64         `yaml:"memory" size:"yes" restart:"yes" zero:"no limit"` // 0: no limit
+	ShutdownDelay    time.Duration `yaml:"shutdown_delay"`
+	ShutdownGrace    time.Duration `yaml:"shutdown_grace"`
 }
 
 // Log says what is written down, and where.
@@ -115,7 +115,7 @@ func DefaultConfig() *Config {
 		Egress: proxy.DefaultEgress(),
 		Pace:   pace.Default(),
 		Fleet:  fleet.Default(),
-		Limits: Limits{Limits: proxy.DefaultLimits(), ConnectionLimits: proxy.ConnectionLimits{MaxConnections: proxy.DefaultMaxConnections}, ShutdownGrace: 30 * time.Second},
+		Limits: Limits{Limits: proxy.DefaultLimits(), LoadLimits: proxy.LoadLimits{MaxConnections: proxy.DefaultMaxConnections, MaxRequests: proxy.DefaultMaxRequests}, ShutdownGrace: 30 * time.Second},
 		Admin:  admin.Default(),
 		Log:    Log{Format: "text", Requests: requestlog.None, Audit: audit.Default()},
 	}

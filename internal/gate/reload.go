@@ -188,7 +188,7 @@ func (g *Gate) settings(text []byte) proxy.Settings {
 	c := g.config
 	s := proxy.Settings{
 		Engine: g.engine, Upstream: g.wrapped(), Config: g.configurations.Use(text),
-		Passthrough: c.HTTPS.Unseen, Tags: c.Tags.Tags, ConnectionLimits: c.Limits.ConnectionLimits,
+		Passthrough: c.HTTPS.Unseen, Tags: c.Tags.Tags, LoadLimits: c.Limits.LoadLimits,
 		Pages: newDirectories(c.Agents()),
 	}
 	if c.Pace.On() {

@@ -1,10 +1,8 @@
 package body
 
 import (
-	"errors"
 	"io"
 	"robotsgate/htmlmeta"
-	"robotsgate/proxy/internal/memory"
 	"strings"
 	"testing"
 )
@@ -66,7 +64,7 @@ func TestTeeReadsOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			body := &k.body
 			body.unknown = !k.here
-			tee := NewTee(body, 1<<20, nil)
+			tee := NewTee(body, 1<<20)
 			o := htmlmeta.Options{ContentType: "text/html"}
 			if _, ok := tee.ScanAtHand(o); !ok {
 				tee.Scan(o)
@@ -106,7 +104,7 @@ func TestTeeReadArrived(t *testing.T) {
 	const head = "<meta name=robots content=noindex><body>"
 	body := &pieceBody{pieces: []string{head, "ab", "cd"}, err: io.EOF, joined: true}
 	body.unknown = true // so that the first piece ends with what was kept
-	tee := NewTee(body, 1<<20, nil)
+	tee := NewTee(body, 1<<20)
 	tee.Scan(htmlmeta.Options{ContentType: "text/html"})
 	tee.Leave()
 	p := make([]byte, 99)
@@ -131,24 +129,5 @@ func TestTeeReadArrived(t *testing.T) {
 	}
 	if n, err := tee.Read(p); n > 0 || err != io.EOF {
 		t.Errorf("behind the end: %d bytes, %v", n, err)
-	}
-}
-
-// A head for which there is no memory is read only as far as it is free.
-func TestHeadWithoutMemory(t *testing.T) {
-	page := strings.Repeat("x", 100<<10)
-	none := &memory.Client{Budget: &memory.Budget{}}
-	for n := int64(memory.Limit); n > 0; n /= 2 {
-		for none.Take(n, memory.ForStreams) {
-		}
-	}
-	tee := NewTee(io.NopCloser(strings.NewReader(page)), 512<<10, &memory.Reservation{Client: none})
-	got, err := io.ReadAll(scannerSide{tee})
-	if len(got) != keptFree || !errors.Is(err, errLimit) {
-		t.Errorf("the scanner gets %d bytes and %v, want %d and %v", len(got), err, keptFree, errLimit)
-	}
-	tee.Leave()
-	if rest, err := io.ReadAll(tee); string(rest) != page || err != nil {
-		t.Errorf("the client gets %d bytes and %v", len(rest), err)
 	}
 }

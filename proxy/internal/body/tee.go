@@ -7,16 +7,14 @@ import (
 	"sync"
 
 	"robotsgate/htmlmeta"
-	"robotsgate/proxy/internal/memory"
 )
 
 // A Tee lets a scanner read the beginning of a body and keeps what it read, byte for byte,
 // for the client. The scanner may be left at any time: then the client gets what was kept,
 // and the rest as it arrives.
 type Tee struct {
-	body   Ready
-	most   int                 // bytes that the scanner may take off the wire
-	memory *memory.Reservation // for what is kept beyond keptFree; nil: unlimited
+	body Ready
+	most int // bytes that the scanner may take off the wire
 
 	mu      sync.Mutex
 	idle    sync.Cond // no scanner is inside body.Read
@@ -24,15 +22,8 @@ type Tee struct {
 	left    bool   // the scanner gets nothing more
 	kept    []byte // read by the scanner, not yet by the client
 	total   int
-	paid    int   // of total: memory has been taken for it
 	err     error // with which the body ended while the scanner read it
 }
-
-// Memory for what is kept, in bytes: free, and taken at a time beyond that.
-const (
-	keptFree = 16 << 10
-	keptStep = 64 << 10
-)
 
 // rawSlack is what a scanner may read beyond the limit of decoded bytes: the frames of a
 // content coding, and buffers.
@@ -44,10 +35,9 @@ var (
 	errWait  = errors.New("more has not arrived yet")
 )
 
-// NewTee returns a tee of a body, whose scanner may read about most bytes. Memory is taken
-// for what is kept; nil: unlimited.
-func NewTee(body io.ReadCloser, most int, from *memory.Reservation) *Tee {
-	t := &Tee{body: AsReady(body), most: most + rawSlack, memory: from, paid: keptFree}
+// NewTee returns a tee of a body, whose scanner may read about most bytes.
+func NewTee(body io.ReadCloser, most int) *Tee {
+	t := &Tee{body: AsReady(body), most: most + rawSlack}
 	t.idle.L = &t.mu
 	return t
 }
@@ -65,15 +55,10 @@ func (t scannerSide) Read(p []byte) (int, error) {
 		return 0, t.err
 	case t.total >= t.most:
 		return 0, errLimit
-	case t.total >= t.paid:
-		if !t.memory.Take(keptStep, memory.ForProgress) {
-			return 0, errLimit
-		}
-		t.paid += keptStep
 	}
 	t.reading = true
 	t.mu.Unlock()
-	n, err := t.body.Read(p[:min(len(p), t.most, t.paid-t.total)])
+	n, err := t.body.Read(p[:min(len(p), t.most-t.total)])
 	t.mu.Lock()
 	t.reading = false
 	t.kept = append(t.kept, p[:n]...)

@@ -89,7 +89,7 @@ func TestTeeKeepsTheBody(t *testing.T) {
 		largest := 1 + r.IntN(500)
 		body := newBody(bytes.Clone(content), end, func() int { return 1 + r.IntN(largest) })
 		body.joined = r.IntN(2) == 0
-		tee := NewTee(body, most, nil)
+		tee := NewTee(body, most)
 		scans, concurrent := r.IntN(30), r.IntN(2) == 0
 		size := 1 + r.IntN(400)
 
@@ -151,7 +151,7 @@ func TestTeeLeftInTheMiddle(t *testing.T) {
 	waiting, goOn := make(chan bool, 10), make(chan bool)
 	body := newBody([]byte("onetwo"), io.EOF, func() int { return 3 })
 	body.before = func() { waiting <- true; <-goOn }
-	tee := NewTee(body, 100, nil)
+	tee := NewTee(body, 100)
 	scanned := make(chan error, 1)
 	go func() {
 		_, err := io.ReadAll(scannerSide{tee})
@@ -187,7 +187,7 @@ func TestTeeLeftInTheMiddle(t *testing.T) {
 func TestTeeLimit(t *testing.T) {
 	content := bytes.Repeat([]byte("x"), rawSlack+5000)
 	body := newBody(content, io.EOF, func() int { return 700 })
-	tee := NewTee(body, 1000, nil)
+	tee := NewTee(body, 1000)
 	got, err := io.ReadAll(scannerSide{tee})
 	if err != errLimit || len(got) < rawSlack+1000 || len(got) > rawSlack+1000+700 {
 		t.Errorf("the scanner read %d bytes, %v", len(got), err)
@@ -200,7 +200,7 @@ func TestTeeLimit(t *testing.T) {
 
 func TestTeeClose(t *testing.T) {
 	body := newBody([]byte("x"), io.EOF, func() int { return 1 })
-	tee := NewTee(body, 10, nil)
+	tee := NewTee(body, 10)
 	tee.Leave()
 	if err := tee.Close(); err != nil || !body.closed {
 		t.Errorf("closed: %v, %v", body.closed, err)
@@ -218,7 +218,7 @@ func TestTeeSoFar(t *testing.T) {
 			<-goOn
 		}
 	}
-	tee := NewTee(body, 1000, nil)
+	tee := NewTee(body, 1000)
 	done := make(chan htmlmeta.Result, 1)
 	go func() { done <- tee.Scan(htmlmeta.Options{ContentType: "text/html"}) }()
 	receive(t, waiting, "the read after the last byte")
@@ -290,7 +290,7 @@ func TestTeeAtHand(t *testing.T) {
 	o := htmlmeta.Options{ContentType: "text/html"}
 	for left := range len(head) + 20 {
 		body := &readyBody{wireBody: newBody(bytes.Clone(page), io.EOF, func() int { return 30 }), left: left}
-		tee := NewTee(body, 1<<20, nil)
+		tee := NewTee(body, 1<<20)
 		res, ok := tee.ScanAtHand(o)
 		if want := left > len(head)+len("<body"); ok != want {
 			t.Errorf("%d bytes at hand: %v, want %v", left, ok, want)
@@ -309,7 +309,7 @@ func TestTeeAtHand(t *testing.T) {
 			t.Errorf("%d bytes at hand: the client read %d bytes of %d, %v", left, len(got), len(page), err)
 		}
 	}
-	if _, ok := NewTee(newBody(page, io.EOF, func() int { return 30 }), 1<<20, nil).ScanAtHand(o); ok {
+	if _, ok := NewTee(newBody(page, io.EOF, func() int { return 30 }), 1<<20).ScanAtHand(o); ok {
 		t.Error("a body that does not tell what is at hand was read without waiting")
 	}
 }
@@ -319,7 +319,7 @@ func TestTeeAtHandEnds(t *testing.T) {
 	page := []byte("<meta name=robots content=noindex>")
 	body := &readyBody{wireBody: newBody(page, io.EOF, func() int { return len(page) }), left: len(page)}
 	body.joined = true
-	res, ok := NewTee(body, 1<<20, nil).ScanAtHand(htmlmeta.Options{ContentType: "text/html"})
+	res, ok := NewTee(body, 1<<20).ScanAtHand(htmlmeta.Options{ContentType: "text/html"})
 	if !ok || !res.Complete || len(res.Metas) != 1 {
 		t.Errorf("got %+v, %v", res, ok)
 	}
@@ -348,13 +348,13 @@ func TestTeeAtHandCoded(t *testing.T) {
 				if !whole {
 					body.left = b.Len() - 1
 				}
-				res, ok := NewTee(body, 1<<20, nil).ScanAtHand(htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"})
+				res, ok := NewTee(body, 1<<20).ScanAtHand(htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"})
 				if !ok || !res.Complete || len(res.Metas) != c.metas {
 					t.Errorf("all of it at hand: %v; got %+v, %v", whole, res, ok)
 				}
 			}
 			body := &readyBody{wireBody: newBody(append(bytes.Clone(b.Bytes()[:firstCoded]), "what is no gzip"...), io.EOF, func() int { return 1 }), left: 1 << 20}
-			if res, _ := NewTee(body, 1<<20, nil).ScanAtHand(htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"}); res.Complete != (c.metas == 1) {
+			if res, _ := NewTee(body, 1<<20).ScanAtHand(htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"}); res.Complete != (c.metas == 1) {
 				t.Errorf("the beginning alone: got %+v", res)
 			}
 		})
@@ -372,7 +372,7 @@ func TestTeeAtHandBeforeDeclaration(t *testing.T) {
 	}
 	for _, left := range []int{len(head), 500, 1023, 1024, len(page)} {
 		body := &readyBody{wireBody: newBody([]byte(page), io.EOF, func() int { return 1 }), left: left}
-		res, ok := NewTee(body, 1<<20, nil).ScanAtHand(o)
+		res, ok := NewTee(body, 1<<20).ScanAtHand(o)
 		if ok != (left >= 1024) || ok && len(res.Metas) != 1 {
 			t.Errorf("%d bytes at hand: got %+v, %v", left, res, ok)
 		}

@@ -5,13 +5,11 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -29,7 +27,6 @@ func IsTLS(first byte) bool { return first == recordTypeHandshake }
 // delays only its own connection.
 type Conn struct {
 	net.Conn
-	Memory     *memory.Client // of all the client's connections
 	Disconnect *DisconnectDetector
 	End        func() // called when the server of c has served it
 
@@ -41,9 +38,6 @@ type Conn struct {
 	lingers  atomic.Bool
 	left     atomic.Bool // the connection goes on as another Conn
 	reason   string      // see SetReason; only the goroutine that serves the connection uses it
-
-	streams atomic.Int32  // HTTP/2 requests in progress
-	served  atomic.Uint32 // HTTP/2 requests
 }
 
 // InTLS reports whether the client speaks TLS to the gate itself.
@@ -77,7 +71,7 @@ func (c *Conn) detect(p []byte) (n int) {
 
 // leave returns another Conn for the connection, so that the server of c can end with c.
 func (c *Conn) leave() *Conn {
-	other := &Conn{Conn: c.Conn, Memory: c.Memory, listener: c.listener}
+	other := &Conn{Conn: c.Conn, listener: c.listener}
 	other.once.Do(func() {}) // the first read has been done
 	other.Disconnect = NewDisconnectDetector(other.read, other.SetReadDeadline)
 	c.listener.Limits.move(c, other)
@@ -167,43 +161,4 @@ func (c *Conn) CloseWrite() error {
 		return c.secure.CloseWrite()
 	}
 	return netconn.CloseWrite(c.Conn)
-}
-
-// flushEvery says which of a connection's HTTP/2 requests are flushed even if no other is in progress.
-const flushEvery = 4
-
-// FlushStream flushes what net/http has buffered of a small response. If the client does not read,
-// it waits for that. Without a flush net/http waits when the handler has returned, with a
-// goroutine and a buffer that are not counted.
-//
-// A flush costs one more frame, so of the requests without another in progress only one in
-// flushEvery is flushed. That is enough: if the client does not read, that flush waits, so its
-// request stays in progress, and all further requests are flushed.
-func (c *Conn) FlushStream(w http.ResponseWriter) {
-	if n := c.served.Add(1); n%flushEvery == 0 || c.streams.Load() > 1 {
-		_ = http.NewResponseController(w).Flush() // within the deadline that the handler has set
-	}
-}
-
-// AdmitStream waits until there is memory for an HTTP/2 request, and returns what must be
-// called when the request has been served. A client without memory gets an error at once if
-// too many of its requests wait already, otherwise after maxWait.
-func (c *Conn) AdmitStream(r *http.Request, maxWait time.Duration) (end func(), err error) {
-	if c.streams.Add(1) == 1 {
-		return func() { c.streams.Add(-1) }, nil
-	}
-	cost := memory.StreamCost + memory.HeaderCost(r.Header)
-	if !c.Memory.Take(cost, memory.ForStreams) {
-		c.streams.Add(-1)
-		return nil, memory.ErrLimit
-	}
-	if err := c.Memory.AwaitProgress(r.Context(), maxWait); err != nil {
-		c.Memory.Release(cost)
-		c.streams.Add(-1)
-		return nil, err
-	}
-	return func() {
-		c.Memory.Release(cost + memory.ProgressCost)
-		c.streams.Add(-1)
-	}, nil
 }

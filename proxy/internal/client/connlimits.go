@@ -6,26 +6,22 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"robotsgate/proxy/internal/memory"
 )
 
 // ConnLimits bounds the connections of all clients, of each client, and of each crawler. The
 // crawlers of a connection are known only by its requests. If these have different
 // User-Agents there may be several: the connection counts for each until it closes.
 type ConnLimits struct {
-	Log    *slog.Logger
-	Memory *memory.Budget
+	Log *slog.Logger
 	// Max returns the limits in force, for all connections and for each client; 0: none for a client.
 	Max func() (total, perClient int)
 
 	mu       sync.Mutex
 	conns    int
-	clients  map[netip.Addr]*clientState
-	crawlers map[string]int // connections, by name, since a reload makes new crawlers of the same names
+	clients  map[netip.Addr]int // connections
+	crawlers map[string]int     // connections, by name, since a reload makes new crawlers of the same names
 	tunnels  int
 	rejected [len(limits)]Rejections
-	resets   Rejections // of HTTP/2 requests
 }
 
 // A Limit is one of the limits on connections.
@@ -48,12 +44,6 @@ type connState struct {
 	tunnel   bool
 }
 
-// clientState is what the connections of one client have together.
-type clientState struct {
-	conns  int
-	memory memory.Client
-}
-
 // Counts returns how many connections are open, how many of these are tunnels, and how many
 // have been rejected, by the name of the limit.
 func (l *ConnLimits) Counts() (open, tunnels int, rejected map[string]int64) {
@@ -71,24 +61,18 @@ func (l *ConnLimits) add(c *Conn, client netip.Addr) (limit Limit, ok bool) {
 	total, perClient := l.Max()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	state := l.clients[client]
 	switch {
-	case perClient > 0 && state != nil && state.conns >= perClient:
+	case perClient > 0 && l.clients[client] >= perClient:
 		return PerClient, false
 	case l.conns >= total:
 		return Total, false
 	}
 	if l.clients == nil {
-		l.clients, l.crawlers = map[netip.Addr]*clientState{}, map[string]int{}
+		l.clients, l.crawlers = map[netip.Addr]int{}, map[string]int{}
 	}
-	if state == nil {
-		state = &clientState{memory: memory.Client{Budget: l.Memory}}
-		l.clients[client] = state
-	}
-	state.conns++
+	l.clients[client]++
 	l.conns++
 	c.state = connState{client: client, counted: true}
-	c.Memory = &state.memory
 	return 0, true
 }
 
@@ -101,18 +85,15 @@ func (l *ConnLimits) remove(c *Conn) {
 	}
 	c.state.counted = false
 	l.conns--
-	state := &c.state
-	if of := l.clients[state.client]; of.conns > 1 {
-		of.conns--
-	} else {
-		delete(l.clients, state.client)
+	if l.clients[c.state.client]--; l.clients[c.state.client] == 0 {
+		delete(l.clients, c.state.client)
 	}
-	for _, name := range state.crawlers {
+	for _, name := range c.state.crawlers {
 		if l.crawlers[name]--; l.crawlers[name] == 0 {
 			delete(l.crawlers, name)
 		}
 	}
-	if state.tunnel {
+	if c.state.tunnel {
 		l.tunnels--
 	}
 }
@@ -160,16 +141,5 @@ func (l *ConnLimits) Reject(at Limit, name string) {
 	if len(names) > 0 {
 		l.Log.Warn("connections are rejected: their clients have as many open as a limit allows; raise the limit, or find out why they open so many",
 			"limit", limits[at], "clients", strings.Join(names, ", "), "open", open)
-	}
-}
-
-// ResetStream counts an HTTP/2 request that is reset since there is no memory for it. Once a
-// minute it logs the clients.
-func (l *ConnLimits) ResetStream(c *Conn) {
-	l.mu.Lock()
-	names := l.resets.Add(LimitKey(AddrOf(c)).String())
-	l.mu.Unlock()
-	if len(names) > 0 {
-		l.Log.Warn("HTTP/2 requests are reset: their clients have too many in progress", "clients", strings.Join(names, ", "))
 	}
 }

@@ -4,16 +4,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-
-	"robotsgate/proxy/internal/memory"
 )
 
-// Bounds on what is read of a connection to find the end of its ClientHello, in bytes. The heads of the records count
+// maxHello bounds what is read of a connection to find the end of its ClientHello, in bytes. The heads of the records count
 // too, and what the client has sent after it. Today's clients send 200 to 3,000 bytes.
-const (
-	maxHello  = 64 << 10
-	freeHello = 16 << 10 // from here on it takes memory of the client's share
-)
+const maxHello = 64 << 10
 
 // The errors of ReadHello that are not those of the connection.
 var (
@@ -25,20 +20,15 @@ var (
 type Hello struct {
 	ServerName string // as the client has sent it; empty: it has sent none
 	Read       []byte // all that has been read of the connection, at least the ClientHello
-
-	memory memory.Reservation
 }
-
-// Release returns the memory that the Hello takes. It may be called again.
-func (h *Hello) Release() { h.memory.Release() }
 
 // ReadHello reads a connection up to the end of its ClientHello, and answers nothing. The caller sets a deadline.
 //
 // It does not parse anything: a server of crypto/tls reads the ClientHello and is interrupted, so that the name is the
 // one that crypto/tls finds again in these bytes in the handshake. Of a ClientHello with encrypted parts (RFC 9849) it
 // is the name in the outer one.
-func ReadHello(c net.Conn, m *memory.Client) (*Hello, error) {
-	h := &Hello{memory: memory.Reservation{Client: m}}
+func ReadHello(c net.Conn) (*Hello, error) {
+	h := &Hello{}
 	tap := &helloTap{Conn: c, hello: h}
 	found := false
 	_ = tls.Server(tap, &tls.Config{GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -48,7 +38,6 @@ func ReadHello(c net.Conn, m *memory.Client) (*Hello, error) {
 	if found {
 		return h, nil
 	}
-	h.Release()
 	if tap.err != nil {
 		return nil, tap.err
 	}
@@ -61,22 +50,14 @@ var errInterrupted = errors.New("the ClientHello has been read")
 type helloTap struct {
 	net.Conn
 	hello *Hello
-	paid  bool  // memory has been taken for what is not free
 	err   error // of the connection, or ErrLongHello
 }
 
 func (t *helloTap) Read(p []byte) (n int, err error) {
 	have := len(t.hello.Read)
-	switch {
-	case have >= maxHello:
+	if have >= maxHello {
 		t.err = ErrLongHello
 		return 0, t.err
-	case have >= freeHello && !t.paid:
-		if !t.hello.memory.Take(maxHello-freeHello, memory.ForProgress) {
-			t.err = memory.ErrLimit
-			return 0, t.err
-		}
-		t.paid = true
 	}
 	n, err = t.Conn.Read(p[:min(len(p), maxHello-have)])
 	t.hello.Read = append(t.hello.Read, p[:n]...)

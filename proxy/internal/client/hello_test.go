@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -122,7 +121,7 @@ func TestReadHello(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn := &sent{Reader: strings.NewReader(c.sent)}
-			h, err := ReadHello(conn, nil)
+			h, err := ReadHello(conn)
 			if !errors.Is(err, c.err) && !(c.err == io.EOF && errors.Is(err, io.ErrUnexpectedEOF)) {
 				t.Fatalf("got %v, want %v", err, c.err)
 			}
@@ -149,34 +148,6 @@ func TestReadHello(t *testing.T) {
 // grease is an extension for encrypted parts, which are random (RFC 9849, section 6.2).
 var grease = extension{0xfe0d, "\x00\x00\x01\x00\x01\x07" + sized(2, strings.Repeat("k", 32)) + sized(2, strings.Repeat("p", 144))}
 
-// A long ClientHello takes memory of the client's share until Release. Without room it is not read further.
-func TestLongHelloTakesMemory(t *testing.T) {
-	hello := records(message(supportedVersions, serverNames("shop.example"), extension{0xfafa, strings.Repeat("x", 40000)}), maxRecord)
-	var budget memory.Budget
-	m := &memory.Client{Budget: &budget}
-	h, err := ReadHello(&sent{Reader: strings.NewReader(hello)}, m)
-	if err != nil || budget.Used() == 0 {
-		t.Fatalf("%v, %d bytes are taken", err, budget.Used())
-	}
-	h.Release()
-	h.Release()
-	if budget.Used() != 0 {
-		t.Errorf("%d bytes are left", budget.Used())
-	}
-	if _, err := ReadHello(&sent{Reader: strings.NewReader(hello[:30000])}, m); err == nil || budget.Used() != 0 {
-		t.Errorf("%v, %d bytes are left of a ClientHello that is cut off", err, budget.Used())
-	}
-	for m.Take(16<<10, memory.ForProgress) {
-	}
-	full := &sent{Reader: strings.NewReader(hello)}
-	if _, err := ReadHello(full, m); !errors.Is(err, memory.ErrLimit) {
-		t.Errorf("without memory: %v", err)
-	}
-	if rest, _ := io.ReadAll(full); len(hello)-len(rest) > freeHello+maxRecord {
-		t.Errorf("without memory %d bytes are read", len(hello)-len(rest))
-	}
-}
-
 // A ClientHello that does not come is waited for until the deadline.
 func TestSlowHello(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +156,7 @@ func TestSlowHello(t *testing.T) {
 		go io.WriteString(client, records(message(supportedVersions, serverNames("shop.example")), maxRecord)[:30])
 		begun := time.Now()
 		server.SetReadDeadline(begun.Add(10 * time.Second))
-		if _, err := ReadHello(server, nil); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != 10*time.Second {
+		if _, err := ReadHello(server); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begun) != 10*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
 	})
@@ -205,7 +176,7 @@ func FuzzReadHello(f *testing.F) {
 	leaf := certificate(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		conn := &sent{Reader: bytes.NewReader(data)}
-		h, err := ReadHello(conn, nil)
+		h, err := ReadHello(conn)
 		var read net.Conn = &sent{Reader: bytes.NewReader(data)}
 		if err == nil {
 			if len(h.Read) > maxHello {

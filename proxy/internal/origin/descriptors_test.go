@@ -219,7 +219,7 @@ func TestWaitForClosing(t *testing.T) {
 		d := newDescriptors(300, quietLog)
 		u := newTransport(t, Config{DialTimeout: patience, IdleTimeout: time.Hour}, d)
 		closing := make(chan struct{})
-		u.netHTTP.large.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		u.netHTTP.http2.DialContext = func(context.Context, string, string) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			go func() {
 				if _, err := http.ReadRequest(bufio.NewReader(theirs)); err == nil {
@@ -228,7 +228,7 @@ func TestWaitForClosing(t *testing.T) {
 			}()
 			return &slowClose{ours, d, closing}, nil
 		}
-		resp, err := u.netHTTP.large.RoundTrip(request(t, http.MethodGet, "origin.example"))
+		resp, err := u.netHTTP.http2.RoundTrip(request(t, http.MethodGet, "origin.example"))
 		if err != nil {
 			t.Fatal(err)
 		}

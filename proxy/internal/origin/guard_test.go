@@ -229,19 +229,11 @@ func TestMayBeAddress(t *testing.T) {
 	}
 }
 
-func TestUploadCost(t *testing.T) {
-	for length, want := range map[int64]int64{0: 0, 100: 0, 16 << 10: 0, 100 << 10: 84 << 10, 1 << 40: 496 << 10, -1: 496 << 10} {
-		if got := uploadCost(length); got != want {
-			t.Errorf("%d bytes: got %d, want %d", length, got, want)
-		}
-	}
-}
-
 // The parent proxy is that of the configuration. The variables of the environment may lead to the gate itself.
 func TestNoProxyOfEnvironment(t *testing.T) {
 	for _, c := range []Config{{}, {OnlyNetHTTP: true}, {MaxConnsPerHost: 1}} {
 		u := newTransport(t, c, &Descriptors{})
-		if u.netHTTP.large.Proxy != nil || u.netHTTP.small.Proxy != nil {
+		if u.netHTTP.http2.Proxy != nil || u.netHTTP.http1.Proxy != nil {
 			t.Errorf("%+v: net/http looks for a proxy", c)
 		}
 	}

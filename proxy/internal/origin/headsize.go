@@ -1,25 +1,17 @@
 package origin
 
-import (
-	"bytes"
-
-	"robotsgate/proxy/internal/memory"
-)
+import "bytes"
 
 // maxHeadLines bounds the lines of a head.
 const maxHeadLines = 4096
 
-// headStep is how much memory is taken at a time, in bytes.
-const headStep = 64 << 10
-
-// A headSize counts the memory that a response's head takes while it is read. The number of bytes is not enough: a
+// A headSize counts the lines of a response's head while it is read. The number of bytes is not enough: a
 // field of five bytes takes hundreds when it has been parsed.
 type headSize struct {
 	bytes  int64
 	lines  int64
 	length int   // of the current line
 	ended  bool  // the blank line has been read
-	paid   int64 // memory taken for it
 	err    error // why no more is read
 }
 
@@ -40,18 +32,10 @@ func (h *headSize) add(p []byte) {
 	}
 }
 
-// pay takes memory for what has been counted beyond [memory.FreeHeader].
-func (h *headSize) pay(from *memory.Reservation) error {
+// check returns an error if the head has too many lines.
+func (h *headSize) check() error {
 	if h.lines > maxHeadLines {
 		h.err = errLongHead
-		return h.err
 	}
-	for h.bytes+h.lines*memory.FieldCost > memory.FreeHeader+h.paid {
-		if !from.Take(headStep, memory.ForProgress) {
-			h.err = memory.ErrLimit
-			return h.err
-		}
-		h.paid += headStep
-	}
-	return nil
+	return h.err
 }

@@ -95,6 +95,6 @@ func (b *http1Body) end(reusable bool) {
 		return
 	}
 	b.c.returnReader()
-	b.c.ctx, b.c.memory = nil, nil // an idle connection must not keep a request in memory
+	b.c.ctx = nil // an idle connection must not keep a request in memory
 	b.client.put(b.c)
 }

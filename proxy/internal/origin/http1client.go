@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"robotsgate/policy/canonical"
-	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -106,7 +105,6 @@ func (t *http1Client) exchange(ctx context.Context, c *http1Conn, req *http.Requ
 			return nil, err
 		}
 	}
-	c.memory = memory.FromContext(ctx)
 	if limit := time.Now().Add(t.answer); limit.Before(deadline) {
 		deadline = limit
 	}

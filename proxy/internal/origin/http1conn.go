@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"robotsgate/policy/snapshot"
-	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -35,8 +34,7 @@ type http1Conn struct {
 	reader   *bufio.Reader  // of the http1Conn; nil: the connection is idle
 	left     int64          // bytes that may still be read of the head
 	head     headSize       // of what has been read of the head
-	memory   *memory.Reservation
-	timedOut bool // the last Read met the deadline
+	timedOut bool           // the last Read met the deadline
 
 	ctx      context.Context // of the request; nil: the connection is idle
 	deadline time.Time       // for the head of the response
@@ -93,7 +91,7 @@ func (c *http1Conn) Read(p []byte) (int, error) {
 	c.timedOut = errors.Is(err, os.ErrDeadlineExceeded)
 	if !c.head.ended {
 		c.head.add(p[:n])
-		if herr := c.head.pay(c.memory); herr != nil {
+		if herr := c.head.check(); herr != nil {
 			return 0, herr
 		}
 	}

@@ -376,8 +376,8 @@ func TestIdleBounds(t *testing.T) {
 func TestIdleBoundsOfNetHTTP(t *testing.T) {
 	for limit, want := range map[int]struct{ all, origin int }{0: {4096, 256}, 20_000: {1988, 256}, 300: {28, 28}} {
 		u := newTransport(t, Config{}, newDescriptors(limit, quietLog))
-		if large := u.netHTTP.large; large.MaxIdleConns != want.all || large.MaxIdleConnsPerHost != want.origin || u.http1.max != want.all {
-			t.Errorf("%d descriptors: %d idle connections, %d to one origin, want %d and %d; %d over HTTP/1", limit, large.MaxIdleConns, large.MaxIdleConnsPerHost, want.all, want.origin, u.http1.max)
+		if http2 := u.netHTTP.http2; http2.MaxIdleConns != want.all || http2.MaxIdleConnsPerHost != want.origin || u.http1.max != want.all {
+			t.Errorf("%d descriptors: %d idle connections, %d to one origin, want %d and %d; %d over HTTP/1", limit, http2.MaxIdleConns, http2.MaxIdleConnsPerHost, want.all, want.origin, u.http1.max)
 		}
 	}
 }

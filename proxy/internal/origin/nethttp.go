@@ -13,15 +13,12 @@ import (
 	"time"
 
 	"robotsgate/proxy/internal/body"
-	"robotsgate/proxy/internal/memory"
 )
 
 // Bounds on HTTP/2, in bytes.
 const (
-	largeWindow = 512 << 10 // of a response that is not read, if there is memory for it
-	smallWindow = 16 << 10  // otherwise
-	onlyWindow  = 64 << 10  // if Config.MaxConnsPerHost is set
-	maxFrame    = 16 << 10  // each connection keeps a buffer of this size
+	window   = 512 << 10 // of a response that is not read
+	maxFrame = 16 << 10  // each connection keeps a buffer of this size
 )
 
 // maxResponseHeader bounds the head of an origin's response, in bytes.
@@ -29,8 +26,7 @@ const maxResponseHeader = 1 << 20
 
 // netHTTP sends requests by net/http's Transport, which can send all of them.
 type netHTTP struct {
-	large *http.Transport            // with largeWindow
-	small *http.Transport            // with smallWindow; may be the same
+	http2 *http.Transport            // for all else
 	http1 *http.Transport            // for what must not speak HTTP/2
 	limit time.Duration              // until the head of the response, with all attempts
 	check func(*http.Response) error // of a response to a request in clear: it returns an error if it is the parent's own
@@ -47,22 +43,15 @@ const http1Time = 10 * time.Minute
 func limit(c Config) time.Duration { return 2*c.DialTimeout + c.ResponseHeaderTimeout }
 
 func (u *Transport) newNetHTTP(c Config, idle int) *netHTTP {
-	n := &netHTTP{limit: limit(c), check: u.checkLogin, http1: u.newTransport(c, onlyWindow, max(1, idle/16))}
+	n := &netHTTP{limit: limit(c), check: u.checkLogin, http1: u.newTransport(c, max(1, idle/16))}
 	n.http1.ForceAttemptHTTP2, n.http1.DialTLSContext, n.http1.Protocols = false, nil, new(http.Protocols)
 	n.http1.Protocols.SetHTTP1(true)
-	if c.MaxConnsPerHost > 0 { // with two Transports there would be twice as many
-		n.large = u.newTransport(c, onlyWindow, idle)
-		n.small = n.large
-		return n
-	}
-	n.large = u.newTransport(c, largeWindow, idle)
-	n.small = u.newTransport(c, smallWindow, max(1, idle/16))
+	n.http2 = u.newTransport(c, idle)
 	return n
 }
 
-// newTransport returns a Transport that keeps idle connections, and lets an origin send window bytes of a response
-// over HTTP/2 ahead of a client that does not read.
-func (u *Transport) newTransport(c Config, window, idle int) *http.Transport {
+// newTransport returns a Transport that keeps this many idle connections.
+func (u *Transport) newTransport(c Config, idle int) *http.Transport {
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
 			return keepAnswer(u.dialOrigin(ctx, address))
@@ -114,18 +103,10 @@ var (
 // RoundTrip sends a request and waits for the head of the response. Transport limits the time of one attempt, but
 // makes another if an origin refuses a stream over HTTP/2.
 func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
-	t := n.large
+	t := n.http2
 	secure := req.URL.Scheme == "https" // it may be HTTP/2
 	if until, known := n.http1Origins.get(req.URL.Host); secure && known && time.Now().Before(until) {
 		t = n.http1
-	} else if secure {
-		reserved := memory.FromContext(req.Context())
-		if !reserved.Take(uploadCost(req.ContentLength), memory.ForProgress) {
-			return nil, memory.ErrLimit
-		}
-		if !reserved.Take(largeWindow, memory.ForBuffers) {
-			t = n.small
-		}
 	}
 	resp, err := n.try(t, req)
 	if errors.Is(err, errHTTP1) { // nothing has been sent
@@ -182,8 +163,7 @@ func (n *netHTTP) try(t *http.Transport, req *http.Request) (*http.Response, err
 
 // CloseIdleConnections closes idle connections.
 func (n *netHTTP) CloseIdleConnections() {
-	n.large.CloseIdleConnections()
-	n.small.CloseIdleConnections()
+	n.http2.CloseIdleConnections()
 	n.http1.CloseIdleConnections()
 }
 
@@ -203,15 +183,4 @@ func boundAttempts(ctx context.Context, cancel context.CancelCauseFunc) context.
 			}
 		},
 	})
-}
-
-// uploadCost returns the size, in bytes, of the buffer with which Transport sends a body of this length over HTTP/2
-// (-1: unknown): the largest frame that the origin accepts, up to 512 KiB. The 16 KiB that every origin accepts
-// (RFC 9113, section 6.5.2) are free.
-func uploadCost(length int64) int64 {
-	const free, most = 16 << 10, 512 << 10
-	if length < 0 {
-		length = most
-	}
-	return max(0, min(length, most)-free)
 }

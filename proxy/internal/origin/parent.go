@@ -19,7 +19,6 @@ import (
 	socks "golang.org/x/net/proxy"
 
 	"robotsgate/policy/snapshot"
-	"robotsgate/proxy/internal/memory"
 )
 
 // answersRequests reports whether a parent proxy answers requests in clear itself, and opens tunnels by CONNECT. A
@@ -154,7 +153,7 @@ func (c *parentConn) Read(p []byte) (int, error) {
 func parentError(err error) error {
 	for _, known := range []error{
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
-		snapshot.ErrParent, snapshot.ErrProhibited, snapshot.ErrExhausted, memory.ErrLimit, errAttempts, errLongAnswer, ErrNoTunnel, errTwice,
+		snapshot.ErrParent, snapshot.ErrProhibited, snapshot.ErrExhausted, errAttempts, errLongAnswer, ErrNoTunnel, errTwice,
 	} {
 		if errors.Is(err, known) {
 			return err

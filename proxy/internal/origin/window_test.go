@@ -11,12 +11,10 @@ import (
 	"testing"
 
 	"robotsgate/internal/gatetest"
-	"robotsgate/proxy/internal/memory"
 )
 
-// TestWindows: over HTTP/2 an origin may send as much of a response ahead as docs/limits.md says, with memory for
-// large responses, without it, and with a limit on connections.
-func TestWindows(t *testing.T) {
+// TestWindow: over HTTP/2 an origin may send as much of a response ahead as docs/limits.md says.
+func TestWindow(t *testing.T) {
 	leaf := localLeaf(t)
 	cert, err := x509.ParseCertificate(leaf.Certificate[0])
 	if err != nil {
@@ -24,38 +22,22 @@ func TestWindows(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(cert)
-	full := &memory.Client{Budget: &memory.Budget{}}
-	if !full.Take(memory.Limit/5, memory.ForBuffers) {
-		t.Fatal("an empty budget is full")
+	windows := make(chan uint32, 10) // Transport may try again
+	o := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) {
+		windows <- initialWindow(tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*leaf}, NextProtos: []string{"h2"}}))
+	})
+	u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, DialTimeout: patience}, &Descriptors{})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+o.Host+"/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, test := range []struct {
-		name     string
-		maxConns int
-		client   *memory.Client
-		want     uint32
-	}{
-		{"with memory", 0, nil, 512 << 10},
-		{"without memory", 0, full, 16 << 10},
-		{"with egress.max_conns_per_host", 2, nil, 64 << 10},
-	} {
-		windows := make(chan uint32, 10) // Transport may try again
-		o := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) {
-			windows <- initialWindow(tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*leaf}, NextProtos: []string{"h2"}}))
-		})
-		u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, MaxConnsPerHost: test.maxConns, DialTimeout: patience}, &Descriptors{})
-		ctx := memory.NewContext(t.Context(), &memory.Reservation{Client: test.client})
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+o.Host+"/", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
+	go func() {
+		if resp, err := u.RoundTrip(r); err == nil {
+			resp.Body.Close()
 		}
-		go func() {
-			if resp, err := u.RoundTrip(r); err == nil {
-				resp.Body.Close()
-			}
-		}()
-		if got := receive(t, windows, "SETTINGS"); got != test.want {
-			t.Errorf("%s: %d bytes, want %d", test.name, got, test.want)
-		}
+	}()
+	if got := receive(t, windows, "SETTINGS"); got != 512<<10 {
+		t.Errorf("%d bytes, want 512 KiB", got)
 	}
 }
 

@@ -157,9 +157,9 @@ func Start(t *testing.T, o Options) *Gate {
 	opts := proxy.Options{
 		Settings: proxy.Settings{
 			Engine: engine, Upstream: upstream,
-			Passthrough:      func(string) bool { return false },
-			Tags:             proxy.Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second},
-			ConnectionLimits: proxy.ConnectionLimits{MaxConnections: 1000},
+			Passthrough: func(string) bool { return false },
+			Tags:        proxy.Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second},
+			LoadLimits:  proxy.LoadLimits{MaxConnections: 1000},
 		},
 		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM, Bundle: func() []byte { return authority.Bundle([]byte(PublicRoots)) },
 		Limits: proxy.Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},

@@ -14,7 +14,6 @@ import (
 
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/client"
-	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -33,8 +32,7 @@ type Request struct {
 type Recorder struct {
 	http.ResponseWriter // nil: the client must receive no answer
 
-	Upload     *body.Upload // nil if the request has no body, or none for the origin
-	Memory     memory.Reservation
+	Upload     *body.Upload               // nil if the request has no body, or none for the origin
 	Disconnect *client.DisconnectDetector // nil: net/http detects it
 
 	// These are for the record.
@@ -59,7 +57,7 @@ type Recorder struct {
 func (w *Recorder) Begin(to http.ResponseWriter, r Request, open *client.OpenConns, silence time.Duration) {
 	w.ResponseWriter, w.control = to, *http.NewResponseController(to) // copied to save an allocation
 	w.request, w.open, w.closeAfter = r, open, r.CloseAfter
-	w.client, w.Memory.Client = r.Conn.Buffer(), r.Conn.Memory
+	w.client = r.Conn.Buffer()
 	w.deadlineOnly = r.HTTP1 && !r.HasBody
 	w.limit.Init(silence, w.breakOff)
 }

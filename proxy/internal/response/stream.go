@@ -11,7 +11,6 @@ import (
 
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/header"
-	"robotsgate/proxy/internal/memory"
 	"robotsgate/proxy/internal/netconn"
 )
 
@@ -36,7 +35,7 @@ func NewStream(out *Recorder, resp *http.Response, silence time.Duration) *Strea
 
 // Tee makes the beginning of the body, about as many bytes as most, readable by a scanner too.
 func (s *Stream) Tee(most int) *body.Tee {
-	tee := body.NewTee(s.body, most, &s.out.Memory)
+	tee := body.NewTee(s.body, most)
 	s.body = tee
 	return tee
 }
@@ -74,27 +73,15 @@ func (s *Stream) ended(err error) {
 	s.Broke = true
 }
 
-// Sizes of the buffer for a body, in bytes: most pages fit into bufferSize. A client without
-// memory for it gets SmallBuffer.
-const (
-	bufferSize  = 48 << 10
-	SmallBuffer = 8 << 10
-)
+// bufferSize is the size of the buffer for a body, in bytes: most pages fit into it.
+const bufferSize = 48 << 10
 
-var (
-	buffers      = sync.Pool{New: func() any { return new([bufferSize]byte) }}
-	smallBuffers = sync.Pool{New: func() any { return new([SmallBuffer]byte) }}
-)
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // WriteTo copies the body, and flushes each piece as it arrives. io.Copy calls it.
 func (s *Stream) WriteTo(w io.Writer) (written int64, err error) {
-	if s.out.Memory.Take(bufferSize, memory.ForBuffers) {
-		buf := buffers.Get().(*[bufferSize]byte)
-		defer buffers.Put(buf)
-		return s.writeTo(w, buf[:])
-	}
-	buf := smallBuffers.Get().(*[SmallBuffer]byte)
-	defer smallBuffers.Put(buf)
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
 	return s.writeTo(w, buf[:])
 }
 
