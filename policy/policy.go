@@ -94,6 +94,7 @@ type Engine struct {
 	config    Config // with defaults for the fields that were left out
 	snapshots *snapshot.Resolver
 	wrapped   map[*Crawler]http.RoundTripper // of crawlers with Wrap
+	checked   sync.Map                       // names of crawlers, see checkUserAgent
 }
 
 // New returns an engine that works until Close. It is an error if c.Robots lacks a
@@ -188,6 +189,7 @@ func (e *Engine) UnreachableStatus() int {
 // refuse ambiguous paths.
 func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	r.Crawler = cmp.Or(r.Crawler, e.config.Crawlers.Default)
+	e.checkUserAgent(r)
 	readings := e.config.Robots.Readings
 	d, decided := Overridden(e.config.Overrides, readings, r, time.Now())
 	if r.Destination != nil && !(decided && d.Denied()) {
@@ -263,4 +265,19 @@ func (e *Engine) CheckPath(t canonical.Target) error {
 // NamesMethods reports whether an override is for some methods only.
 func (e *Engine) NamesMethods() bool {
 	return slices.ContainsFunc(e.config.Overrides, func(o Override) bool { return len(o.Methods) > 0 })
+}
+
+// checkUserAgent warns at a crawler's first request if its User-Agent lacks its product token: sites
+// that name the token in robots.txt, and find another name in their logs, are misled (RFC 9309, 2.2.1).
+func (e *Engine) checkUserAgent(r Request) {
+	if len(r.Crawler.Tokens) == 0 || r.UserAgent == "" || r.Crawler.UserAgent != "" { // the last: see Crawler.Warn
+		return
+	}
+	if _, checked := e.checked.LoadOrStore(r.Crawler.Name, true); checked {
+		return
+	}
+	if !r.Crawler.namedIn(r.UserAgent) {
+		e.config.Log.Warn("the crawler's User-Agent does not have the product token that the crawler obeys: sites that name the token in robots.txt can't recognize the crawler",
+			"crawler", r.Crawler.Name, "product_tokens", r.Crawler.Tokens, "user_agent", r.UserAgent)
+	}
 }

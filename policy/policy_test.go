@@ -294,6 +294,34 @@ func TestExplain(t *testing.T) {
 	})
 }
 
+// TestForeignProductToken: one warning for a crawler that obeys a token which it does not send.
+func TestForeignProductToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := newOrigins()
+		web.Serve(example, rules("User-agent: *\nDisallow: /x\n"))
+		var log strings.Builder
+		e := engineFor(t, defaults(), web, &log)
+		for _, test := range []struct {
+			name, agent string
+			want        int // warnings so far
+		}{
+			{"mine", "Mozilla/5.0 (compatible; examplebot/2.0)", 0},
+			{"foreign", "curl/8", 1},
+			{"foreign", "curl/8", 1},
+			{"other", "wget/1", 2},
+		} {
+			r := asks(t, "https://example.com/", test.agent)
+			r.Crawler.Name, r.Crawler.Tokens = test.name, []string{"Unsent", "ExampleBot"}
+			if _, err := e.Decide(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Count(log.String(), "does not have the product token"); got != test.want {
+				t.Errorf("%s: %d warnings, want %d", test.name, got, test.want)
+			}
+		}
+	})
+}
+
 // TestMinimalConfig: the zero values of all other fields work.
 func TestMinimalConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
