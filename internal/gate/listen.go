@@ -59,7 +59,7 @@ func listen(key, address string) (net.Listener, error) {
 func listenError(key, address string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s: %s is in use%s: is a gate running already? Stop it, or choose another port%s", key, address, portUser(address), howToChoose(key))
+		return fmt.Errorf("%s: %s is in use: is a gate running already? Stop it, or choose another port%s", key, address, howToChoose(key))
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("%s: this machine has no such address as %s: choose one of its own, or 127.0.0.1%s", key, address, howToChoose(key))
 	case errors.Is(err, syscall.EACCES):

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"robotsgate/internal/config"
@@ -70,9 +68,6 @@ func (g *Gate) reload(r revision) {
 		g.waiting.Store(&kept)
 		g.log.Warn("these keys have changed too, but only a restart puts them in force", "keys", strings.Join(kept, ", "))
 	}
-	for _, what := range loosened(old, r.config) {
-		g.log.Warn("the changed configuration lets more through: was the file written whole?", "change", what)
-	}
 	for _, w := range r.config.Warnings() {
 		g.log.Warn("configuration", "warning", w.String())
 	}
@@ -106,41 +101,6 @@ func (g *Gate) refuse(err error) {
 	for _, m := range mistakes {
 		g.log.Error(stays, "mistake", m.String())
 	}
-}
-
-// loosened returns the differences that a file with a missing end would have, too.
-func loosened(old, next *Config) (what []string) {
-	if old.UnknownClients == RefuseClients && next.UnknownClients != RefuseClients {
-		what = append(what, "unknown clients are allowed, and were refused")
-	}
-	for name, n := range map[string][2]int{
-		"crawlers":          {len(old.Crawlers), len(next.Crawlers)},
-		"overrides":         {len(old.Overrides), len(next.Overrides)},
-		"egress.deny_hosts": {len(old.Egress.DenyHosts), len(next.Egress.DenyHosts)},
-		"egress.ports":      {len(old.Egress.Ports), len(next.Egress.Ports)},
-	} {
-		if n[0] > n[1] {
-			what = append(what, fmt.Sprintf("%s: %d, there were %d", name, n[1], n[0]))
-		}
-	}
-	before := map[string]Crawler{}
-	for _, k := range old.Crawlers {
-		before[k.Name] = k
-	}
-	for _, k := range next.Crawlers {
-		was := before[k.Name]
-		for name, lost := range map[string]bool{
-			"login":       !k.Login.Required() && was.Login.Required(),
-			"sources":     len(k.Sources) == 0 && len(was.Sources) > 0,
-			"user_agents": len(k.UserAgents) == 0 && len(was.UserAgents) > 0,
-		} {
-			if lost {
-				what = append(what, fmt.Sprintf("the crawler %s has no %s any more", k.Name, name))
-			}
-		}
-	}
-	slices.Sort(what)
-	return what
 }
 
 // change puts a revision in force. It returns the keys that need a restart.

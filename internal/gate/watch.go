@@ -12,25 +12,17 @@ import (
 	"robotsgate/internal/field"
 )
 
-const (
-	// pollInterval is the time between two reads of the configuration file.
-	pollInterval = time.Second
-	// settleInterval is the same after SIGHUP, where a person waits for the change.
-	settleInterval = 100 * time.Millisecond
-	// longMissing is the number of reads after which a file that can't be read counts as
-	// missing. Until then it may be in the middle of being replaced.
-	longMissing = 10
-)
+// pollInterval is the time between two reads of the configuration file.
+const pollInterval = time.Second
 
 // A WatchedFile remembers the contents of a file. It compares the contents, since the file is
 // small. This notices a write in place, a rename over the file, and a replaced symbolic link, on
 // every file system.
 type WatchedFile struct {
-	path    string
-	hangup  chan os.Signal
-	used    []byte // the contents that the gate uses
-	last    []byte // the contents at the last read
-	missing int    // reads in a row that failed
+	path   string
+	hangup chan os.Signal
+	used   []byte // the contents that the gate uses
+	last   []byte // the contents at the last read
 }
 
 // Watch remembers the contents at path, and from now on the SIGHUPs to the process. An
@@ -55,9 +47,11 @@ func (f *WatchedFile) changes(ctx context.Context) iter.Seq[string] {
 				return
 			case <-f.hangup:
 				why = "SIGHUP"
-				f.settle()
+				f.use()
 			case <-tick.C:
-				why = f.poll()
+				if f.poll() {
+					why = "the file has changed"
+				}
 			}
 			// While the file was read ctx may have ended, and with it the gate's log.
 			if why != "" && (ctx.Err() != nil || !yield(why)) {
@@ -71,45 +65,19 @@ func (f *WatchedFile) changes(ctx context.Context) iter.Seq[string] {
 func (f *WatchedFile) use() {
 	f.used = f.read()
 	f.last = f.used
-	f.missing = 0
 }
 
-// settle calls use until the file stays the same for settleInterval, at most 20 times.
-func (f *WatchedFile) settle() {
-	for range 20 {
-		f.use()
-		time.Sleep(settleInterval)
-		if bytes.Equal(f.read(), f.used) {
-			return
-		}
-	}
-}
-
-// The reasons that poll returns.
-const (
-	fileChanged = "the file has changed"
-	fileMissing = "the file is gone"
-)
-
-// poll reads the file and returns why the gate must read it again, "" if it need not.
-// Contents count when two reads in a row find them, since the file may be in the middle
-// of being written. A file that stays missing is reported once.
-func (f *WatchedFile) poll() string {
+// poll reads the file and reports whether the gate must read it again. Contents count when two reads in a row find them,
+// since the file may be in the middle of being written. A file that is missing is no change.
+func (f *WatchedFile) poll() bool {
 	now := f.read()
 	settled := bytes.Equal(now, f.last)
 	f.last = now
-	if now == nil {
-		if f.missing++; f.missing == longMissing && f.used != nil {
-			return fileMissing
-		}
-		return ""
-	}
-	f.missing = 0
-	if !settled || bytes.Equal(now, f.used) {
-		return ""
+	if now == nil || !settled || bytes.Equal(now, f.used) {
+		return false
 	}
 	f.used = now
-	return fileChanged
+	return true
 }
 
 // read returns the contents, nil if there are none. It does not read a pipe, which would

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package gate
-
-func portUser(string) string { return "" }
