@@ -17,7 +17,7 @@ import (
 // ports of its host. GET and HEAD go together. CONNECT stands for a tunnel that is passed through, and the override is
 // for the whole host then. It returns nil if there is no such override. The operator adds a reason.
 func Permitting(t canonical.Target, method, crawler string) *Override {
-	host, err := glob.Host(t.Hostname()) // fails for "-", which the gate sends and an override can't name
+	host, err := glob.Host(t.Hostname())
 	if err != nil || crawler == "" {
 		return nil
 	}

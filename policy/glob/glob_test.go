@@ -54,7 +54,6 @@ func TestHost(t *testing.T) {
 		{"*.example.com", "*.example.com", []string{"a.example.com", "a.b.example.com", "A.Example.com."}, []string{"example.com", "badexample.com", "a.example.com.evil"}},
 		{"example.com.", "example.com", []string{"example.com"}, nil},
 		{"*", "*", []string{"x", "10.0.0.1", "::1"}, nil},
-		{"**.example.com", "*.example.com", nil, nil},
 		{"10.0.*", "10.0.*", []string{"10.0.0.1"}, []string{"10.1.0.0"}},
 		{"api-*.example.*", "api-*.example.*", []string{"api-1.example.org"}, []string{"api.example.org"}},
 		{"_dmarc.example.com", "_dmarc.example.com", nil, nil},
@@ -74,7 +73,6 @@ func TestHost(t *testing.T) {
 		{"2001:DB8::*", "2001:db8::*", []string{"2001:db8::1", "2001:db8::"}, nil},
 		{"::*", "::*", []string{"::1", "::"}, []string{"1::"}},
 		{"*::", "*::", []string{"2001:db8::"}, nil},
-		{"*:0*:1**", "*:0*:1*", []string{"1:2:3:4:5:6:0:1"}, nil},
 		{"a-.example", "a-.example", nil, nil},
 		{"-*.example", "-*.example", []string{"-a.example"}, nil},
 		{"2001:db8:*", "2001:db8:*", []string{"2001:db8::1"}, []string{"2001:db9::1"}},
@@ -103,48 +101,29 @@ func TestHost(t *testing.T) {
 func TestHostRefuses(t *testing.T) {
 	for _, c := range []struct{ pattern, want string }{
 		{"", "empty"},
-		{"a b", "white space"},
+		{"a b", "' '"},
 		{"https://example.com", "scheme"},
 		{"example.com/path", "path"},
 		{"10.0.0.0/8", "prefix length"},
-		{"user@example.com", "user"},
+		{"user@example.com", "'@'"},
 		{"example.com:443", "port"},
-		{"*:443", "port"},
+		{"*:443", "':'"},
 		{"[::1]:443", "port"},
 		{"fe80::1%eth0", "zone"},
 		{".example.com", "write *.example.com"},
 		{"*.", "write * without it"},
-		{"**.", "write * without it"},
-		{"*。", "write * without it"},
 		{"www.*.", "write www.* without it"},
 		{"*..", "two dots"},
-		{"-", "no label"},
-		{"--.example", "no label"},
-		{"a.-.example", "no label"},
-		{"::ffff:10*:*", "IPv4"},
-		{":::*", "no IPv6 address"},
-		{"*:::1", "no IPv6 address"},
-		{"1::2::*", "no IPv6 address"},
-		{"1:2:3:4:5:6:7:8:*", "no IPv6 address"},
-		{"2001:0db8:*", "no IPv6 address"},
-		{"2001:db8:00*:1", "no IPv6 address"},
-		{"2001:12345:*", "no IPv6 address"},
-		{":1:*", "no IPv6 address"},
-		{"*:1:", "no IPv6 address"},
 		{"a..b", "two dots"},
 		{".", "dot"},
 		{"exa?mple.com", "'?'"},
-		{"bü*.example", "write the label out"},
+		{"bü*.example", "'ü'"},
 		{"10.0.0", "IPv4"},
 		{"256.1.1.1", "IPv4"},
 		{"0x7f.0.0.1", "IPv4"},
 		{"127.0.0.0x1", "IPv4"},
 		{"010.0.0.1", "IPv4"},
 		{"2130706433", "IPv4"},
-		{"*.256", "IPv4"},
-		{"*.0x10", "IPv4"},
-		{"*.*.*.*.1", "IPv4"},
-		{"www.*.1", "matches nothing"},
 		{strings.Repeat("a", 64) + ".example", "63"},
 		{strings.Repeat("a.", 130) + "example", "253"},
 	} {
@@ -153,23 +132,6 @@ func TestHostRefuses(t *testing.T) {
 			t.Errorf("Host(%q): got %s, want an error", c.pattern, g)
 		} else if !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Host(%q): got %q, want something with %q", c.pattern, err, c.want)
-		}
-	}
-}
-
-// Any part of an address may be left open.
-func TestPartsOfAddresses(t *testing.T) {
-	for _, address := range []string{"::", "::1", "1::", "2001:db8::1", "1:2:3:4:5:6:7:8", "::2:3:4:5:6:7", "1:2:3:4:5:6::", "fe80::aaaa:0:bbbb:0", "1000:200:30:0:abcd::"} {
-		for i := range len(address) + 1 {
-			for j := i; j <= len(address); j++ {
-				pattern := address[:i] + "*" + address[j:]
-				if strings.Count(pattern, ":") < 2 {
-					continue // this could be a name with a port
-				}
-				if g, err := Host(pattern); err != nil || !g.Match(address) {
-					t.Errorf("%s, of %s: %v", pattern, address, err)
-				}
-			}
 		}
 	}
 }

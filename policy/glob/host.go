@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -29,25 +28,16 @@ func Name(host string) (string, error) {
 }
 
 // Host compiles a glob for host names or literal addresses: *.example.com
-// matches every name below example.com, not example.com itself. The pattern is
-// made canonical, as by [Name]. A pattern that can never match is an error.
+// matches every name below example.com, not example.com itself. A pattern is
+// made canonical as by [Name], as far as its stars permit.
 func Host(pattern string) (Glob, error) {
 	canonical := canonicalName
-	switch {
-	case !strings.Contains(pattern, "*"):
-	case strings.Contains(pattern, ":"):
-		canonical = ipv6Pattern
-	default:
-		canonical = namePattern
+	if strings.Contains(pattern, "*") {
+		canonical = canonicalPattern
 	}
 	name, err := canonical(pattern)
 	if err != nil {
 		return Glob{}, explain(pattern, err)
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if strings.Trim(label, "-") == "" { // no name in use has it
-			return Glob{}, fmt.Errorf("%q is no label of a host name", label)
-		}
 	}
 	return Glob{source: name, parts: strings.Split(name, "*"), host: true}, nil
 }
@@ -59,12 +49,8 @@ func explain(host string, err error) error {
 		return errors.New("a host can't be empty")
 	case strings.Contains(host, "://"):
 		return errors.New("a host only, without the scheme")
-	case strings.ContainsAny(host, " \t\r\n"):
-		return errors.New("a host has no white space")
 	case strings.Contains(host, "/"):
 		return errors.New("a host only, without a path or prefix length")
-	case strings.Contains(host, "@"):
-		return errors.New("a host only, without a user")
 	case host[0] == '.':
 		return fmt.Errorf("a host doesn't start with a dot: write *%s for every name below it", host)
 	}
@@ -93,34 +79,32 @@ func canonicalName(host string) (string, error) {
 	return name, checkLength(name)
 }
 
-// ipv4Pattern is every pattern that ends in a number and matches an address.
-var ipv4Pattern = regexp.MustCompile(`^(?:[\d*]+\.){0,3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)$`)
-
-// namePattern makes a pattern with a star canonical that is not for IPv6.
-func namePattern(pattern string) (string, error) {
-	pattern = stars.ReplaceAllString(strings.NewReplacer("。", ".", "．", ".", "｡", ".").Replace(lower(pattern)), "*")
+// canonicalPattern makes a pattern with a star canonical. One with two colons is for IPv6 addresses in their canonical
+// form (RFC 5952).
+func canonicalPattern(pattern string) (string, error) {
+	bare := withoutBrackets(lower(pattern))
+	if strings.Count(bare, ":") > 1 && strings.Trim(bare, "0123456789abcdef:*") == "" {
+		return bare, nil
+	}
 	// A truncated *.example.com must not be taken for every host.
 	if before, ok := strings.CutSuffix(pattern, "*."); ok {
 		return "", fmt.Errorf("nothing follows the dot: write %s* without it, or the rest of the name", before)
 	}
 	labels := strings.Split(strings.TrimSuffix(pattern, "."), ".")
 	for i, label := range labels {
-		ascii, err := toASCII(label)
-		if err != nil && strings.Contains(label, "*") {
-			return "", fmt.Errorf("%q mixes * with letters outside ASCII, which DNS encodes by the whole label: write the label out", label)
+		ascii := lower(label)
+		if !strings.Contains(label, "*") {
+			var err error
+			if ascii, err = toASCII(label); err != nil {
+				return "", err
+			}
 		}
-		if err == nil && ascii != "*" {
-			err = checkLabel(strings.ReplaceAll(ascii, "*", ""))
-		}
-		if err != nil {
+		if err := checkLabel(strings.ReplaceAll(ascii, "*", "x")); err != nil {
 			return "", err
 		}
 		labels[i] = ascii
 	}
 	name := strings.Join(labels, ".")
-	if endsInNumber(name) && !ipv4Pattern.MatchString(name) {
-		return "", fmt.Errorf("%q matches nothing: a host that ends in a number is an IPv4 address, four decimal numbers with * in place of some", name)
-	}
 	return name, checkLength(strings.ReplaceAll(name, "*", ""))
 }
 
@@ -130,7 +114,7 @@ func toASCII(name string) (string, error) {
 		return lower(name), nil
 	}
 	ascii, err := profile.ToASCII(name)
-	if err != nil || !utf8.ValidString(name) || strings.Contains(name, "*") {
+	if err != nil || !utf8.ValidString(name) {
 		return "", fmt.Errorf("%q is not a valid international name", name)
 	}
 	return ascii, nil
@@ -190,24 +174,3 @@ func withoutBrackets(host string) string {
 	}
 	return host
 }
-
-// notIPv6 is in every pattern of hex digits, colons and stars that matches no address in its
-// canonical form (RFC 5952).
-var notIPv6 = regexp.MustCompile(`:::|::.*::|(?::.*){8}|^:[^:*]|[^:*]:$|[^:*]{5}|(?:^|:)0[^:*]`)
-
-// ipv6Pattern makes a pattern with a star and a colon canonical.
-func ipv6Pattern(pattern string) (string, error) {
-	bare := stars.ReplaceAllString(withoutBrackets(lower(pattern)), "*")
-	switch {
-	case strings.Count(bare, ":") < 2 || strings.Trim(bare, "0123456789abcdef:*") != "":
-		return "", errPort
-	case strings.HasPrefix(bare, "::ffff:"):
-		return "", fmt.Errorf("%q is for IPv4 addresses, which are matched in their own form: write that, such as 10.*", bare)
-	case notIPv6.MatchString(bare):
-		return "", fmt.Errorf("%q matches no IPv6 address: write one without leading zeros, as 2001:db8::1, with * in place of some of it", bare)
-	}
-	return bare, nil
-}
-
-// stars are runs of stars, which match the same as one.
-var stars = regexp.MustCompile(`\*+`)
