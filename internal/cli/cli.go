@@ -5,7 +5,7 @@ package cli
 // Where to change what.
 //
 //	a command:
-//		a file here, a row in commands.go, its help in help, a heading in docs/commands.md, and a story in
+//		a file here, a row in commands.go, its help in help, and a story in
 //		testdata/script
 //	what check and tags print for people:
 //		a template in output

@@ -74,29 +74,6 @@ func TestReadmeConsole(t *testing.T) {
 	}
 }
 
-// TestReadmeDemo types the commands of README.md's first run into the shell that it opens.
-func TestReadmeDemo(t *testing.T) {
-	gatetest.Needs(t, "curl")
-	text := section(t, "README.md", "First run")
-	opens := regexp.MustCompile(`(?m)^robotsgate demo -- sh$`).FindString(text)
-	_, console, _ := strings.Cut(text, "\n```console")
-	console, _, _ = strings.Cut(console, "\n```")
-	commands := regexp.MustCompile(`(?m)^\$ (.*\n)`)
-	var typed strings.Builder
-	for _, m := range commands.FindAllStringSubmatch(console, -1) {
-		typed.WriteString(m[1])
-	}
-	if opens == "" || typed.Len() == 0 {
-		t.Fatal("README.md does not show how to open a shell, or what to type there")
-	}
-	cmd := exec.Command("sh", "-c", opens)
-	cmd.Stdin, cmd.Stderr = strings.NewReader(typed.String()), t.Output()
-	out, err := cmd.Output()
-	if got, want := settled(string(out)), settled(commands.ReplaceAllString(console, "")); got != want || err != nil {
-		t.Errorf("%v, got\n%s\nREADME.md has\n%s", err, got, want)
-	}
-}
-
 // readersPath returns a PATH that begins with a wrapper of robotsgate. Doctor and env get a
 // configuration from it, since the gate of a demonstration has neither the usual port nor the usual
 // data_dir. Doctor without clients tries only curl.
@@ -139,7 +116,7 @@ func settled(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// TestReadmeLogin runs a gate with docs/configuration.md's example of logins, and
+// TestReadmeLogin runs a gate with docs/deploy.md's example of logins, and
 // sends a request through the proxy URL that the page gives for it.
 func TestReadmeLogin(t *testing.T) {
 	gatetest.Needs(t, "curl")
@@ -153,9 +130,9 @@ func TestReadmeLogin(t *testing.T) {
 		}
 	}
 	gate := gatetest.Serve(t, dir, config+"listen: 127.0.0.1:0\ndata_dir: data\nadmin: {listen: \"\"}\nlog: {audit: audit.jsonl}\negress: {allow_private: [127.0.0.0/8]}\n")
-	example := regexp.MustCompile(`-x http://(\w+):(\S+)@127`).FindStringSubmatch(gatetest.Read(t, "docs/configuration.md"))
+	example := regexp.MustCompile(`-x http://(\w+):(\S+)@127`).FindStringSubmatch(gatetest.Read(t, "docs/deploy.md"))
 	if example == nil {
-		t.Fatal("docs/configuration.md does not show a proxy's URL with a login")
+		t.Fatal("docs/deploy.md does not show a proxy's URL with a login")
 	}
 	for _, c := range []struct {
 		user   *url.Userinfo

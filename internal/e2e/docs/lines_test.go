@@ -34,10 +34,10 @@ func TestReadmeShell(t *testing.T) {
 		{"sh", `eval "$(robotsgate env)"`, `sh, bash|doctor`, refused, "goes through the gate and trusts its CA\n403\n"},
 		{"bash", `eval "$(robotsgate env)"`, `sh, bash`, refused, "403\n"},
 		{"fish", `eval "$(robotsgate env)"`, `fish`, refused, "403\n"},
-		{"sh", "robotsgate run -- scrapy", ``, "", "1 denied"},
+		{"sh", "robotsgate run --token", ``, "", "1 denied"},
 		{"sh", "curl -o ca.pem http://127.0.0.1:9309/ca.pem\ncurl -o bundle.pem ", ``,
 			"curl -s -x $PROXY --cacert ca.pem https://shop.example/offers.html && head -1 bundle.pem", "\n# robotsgate: the system's certificate"},
-		{"sh", `eval "$(curl `, ``, refused, "goes through the gate and trusts its CA\n403\n"},
+		{"sh", `eval "$(curl `, `curl`, refused, "403\n"},
 		{"bash", `eval "$(curl `, `curl`, refused, "403\n"},
 		{"dash", `eval "$(curl `, `curl`, "set -eu; " + refused, "403\n"},
 		{"zsh", `eval "$(curl `, `curl`, refused, "403\n"},
@@ -82,7 +82,8 @@ func TestReadmeInstall(t *testing.T) {
 	if out, err := exec.Command(filepath.Join(dir, "robotsgate"), "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "robotsgate ") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if out, err := exec.Command("go", "run", ".", "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "robotsgate ") {
-		t.Errorf("%v: %s", err, out)
+	line := regexp.MustCompile(`(?m)^go run \. demo -- curl \S+`).FindString(gatetest.Read(t, "README.md"))
+	if out, err := exec.Command("sh", "-c", line).Output(); err != nil || !strings.Contains(string(out), "Refused by robots rules") {
+		t.Errorf("%v: %s printed %s", err, line, out)
 	}
 }
