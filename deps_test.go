@@ -17,9 +17,7 @@ var imports = map[string][]string{
 	".": {"internal/cli"},
 
 	// robots.txt.
-	"policy/robotstxt":                 {"policy/robotstxt/internal/syntax", "policy/robotstxt/internal/match"},
-	"policy/robotstxt/internal/syntax": {},
-	"policy/robotstxt/internal/match":  {},
+	"policy/robotstxt": {},
 
 	// Decisions and their parts, requests, and storage.
 	"policy":           {"internal/field", "policy/canonical", "policy/glob", "policy/robotstxt", "policy/snapshot", "policy/usage"},

@@ -25,7 +25,7 @@ package proxy
 //		of internal/demo/pages, once the documentation names it
 //	a response header, from lines of robots.txt:
 //		the same: Group.Fields and File.Fields of policy/robotstxt/field.go return the lines by name. A row of Kept in
-//		policy/robotstxt/internal/syntax/scanner.go keeps all of them in any file
+//		policy/robotstxt/scanner.go keeps all of them in any file
 //	the order of the stages, and a new one:
 //		handle.go. A stage takes values and returns a result; its place in the results is in record.go
 //	a page of the gate's own address:

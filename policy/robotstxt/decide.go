@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"robotsgate/policy/robotstxt/internal/match"
 )
 
 // A Reason says why a Verdict is what it is.
@@ -45,7 +43,7 @@ type Effort struct {
 }
 
 // NewEffort returns the effort of one decision, some 20 milliseconds.
-func NewEffort() Effort { return Effort{match.MaxSteps} }
+func NewEffort() Effort { return Effort{maxSteps} }
 
 // Exhausted reports whether the effort was not enough.
 func (e *Effort) Exhausted() bool { return e.steps <= 0 }
@@ -53,7 +51,7 @@ func (e *Effort) Exhausted() bool { return e.steps <= 0 }
 // DecideWithin is Decide with a bounded effort, from which it subtracts its own.
 func (f *File) DecideWithin(e *Effort, path string, tokens ...string) Verdict {
 	group := f.Group(tokens...)
-	p := match.NewPath(path)
+	p := newPath(path)
 	if p.IsRobots() {
 		return Verdict{Allowed: true, Reason: Implicit, Group: group}
 	}
@@ -72,7 +70,7 @@ func (f *File) DecideWithin(e *Effort, path string, tokens ...string) Verdict {
 }
 
 // search returns the rule that governs path; nil if there is none. If no steps are left, the result is void.
-func (g Group) search(path match.Path, steps *int) (best *rule) {
+func (g Group) search(path codedPath, steps *int) (best *rule) {
 	for s := range g.sections() {
 		for i := range s.rules { // the best first
 			r := &s.rules[i]
@@ -93,7 +91,7 @@ func (g Group) search(path match.Path, steps *int) (best *rule) {
 // that are trusted.
 func (g Group) Match(path string) (r Rule, ok bool) {
 	steps := math.MaxInt
-	best := g.search(match.NewPath(path), &steps)
+	best := g.search(newPath(path), &steps)
 	if best == nil {
 		return Rule{}, false
 	}
@@ -106,7 +104,7 @@ func (g Group) Match(path string) (r Rule, ok bool) {
 // steps than a decision may, some can be missing.
 func (g Group) Matching(path string) []Rule {
 	var found []*rule
-	steps, p := match.MaxSteps, match.NewPath(path)
+	steps, p := maxSteps, newPath(path)
 	for s := range g.sections() {
 		for i := range s.rules {
 			if steps > 0 && p.Matches(s.rules[i].pattern, &steps) {

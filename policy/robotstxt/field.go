@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"iter"
 	"slices"
-
-	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // A Field is a line that is neither User-agent, Allow nor Disallow, such as Crawl-delay,
@@ -22,7 +20,7 @@ type Field struct {
 }
 
 // maxFields bounds how many fields a File keeps, the first ones, and so the memory that
-// they take: some 700 KB. Those of syntax.Kept are kept whatever their number, so that other lines do
+// they take: some 700 KB. Those of keptNames are kept whatever their number, so that other lines do
 // not hide what a site states: a file of 512 KiB has room for some 2.5 MB of them.
 const maxFields = 1 << 14
 
@@ -76,8 +74,8 @@ func (g Group) HasField(name string) bool {
 
 // CrawlDelay returns the largest valid Crawl-delay for the group's crawler, and its line.
 func (g Group) CrawlDelay() (seconds float64, line int, ok bool) {
-	for r := range g.Fields(syntax.CrawlDelay) {
-		if s, valid := syntax.ParseDelay(r.Value); valid && (!ok || s > seconds) {
+	for r := range g.Fields(crawlDelay) {
+		if s, valid := parseDelay(r.Value); valid && (!ok || s > seconds) {
 			seconds, line, ok = s, r.Line, true
 		}
 	}
@@ -86,8 +84,8 @@ func (g Group) CrawlDelay() (seconds float64, line int, ok bool) {
 
 // LongestCrawlDelay returns the largest valid Crawl-delay of all groups, in seconds, 0 if there is none.
 func (f *File) LongestCrawlDelay() (seconds float64) {
-	for _, r := range f.fieldsNamed(syntax.CrawlDelay) {
-		if s, valid := syntax.ParseDelay(r.value); valid && r.section != notInGroup {
+	for _, r := range f.fieldsNamed(crawlDelay) {
+		if s, valid := parseDelay(r.value); valid && r.section != notInGroup {
 			seconds = max(seconds, s)
 		}
 	}
@@ -98,11 +96,11 @@ func (r *field) public() Field {
 	return Field{Name: r.name, Value: r.value, Line: int(r.line), InGroup: r.section != notInGroup}
 }
 
-// fieldsNamed returns the fields with a name. Every request asks for those of syntax.Kept, and most files have none of
+// fieldsNamed returns the fields with a name. Every request asks for those of keptNames, and most files have none of
 // them: these are not searched for.
 func (f *File) fieldsNamed(name string) []field {
-	for i := range syntax.Kept {
-		if name == syntax.Kept[i] {
+	for i := range keptNames {
+		if name == keptNames[i] {
 			return f.fields[f.kept[i].from:f.kept[i].to]
 		}
 	}
@@ -126,7 +124,7 @@ func (f *File) findFields(name string) span {
 // compareFold compares strings, ignoring the case of A to Z.
 func compareFold(a, b string) int {
 	for i := range min(len(a), len(b)) {
-		if c := cmp.Compare(syntax.Lower(a[i]), syntax.Lower(b[i])); c != 0 {
+		if c := cmp.Compare(lower(a[i]), lower(b[i])); c != 0 {
 			return c
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"robotsgate/internal/gatetest"
-	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // The reference below is a slow and obvious implementation: a list of rules, compared from
@@ -17,10 +16,10 @@ import (
 // the reading of lines into fields.
 
 var (
-	unreserved  = regexp.MustCompile(`[A-Za-z0-9._~-]`)
-	forEveryone = regexp.MustCompile(`^\*([ \t\v\f]|$)`)
-	wholeName   = regexp.MustCompile(`^[a-z0-9_-]*`)
-	shortName   = regexp.MustCompile(`^[a-z_-]*`)
+	unreservedText = regexp.MustCompile(`[A-Za-z0-9._~-]`)
+	forEveryone    = regexp.MustCompile(`^\*([ \t\v\f]|$)`)
+	wholeName      = regexp.MustCompile(`^[a-z0-9_-]*`)
+	digitless      = regexp.MustCompile(`^[a-z_-]*`)
 )
 
 // A symbol is one character of a path or of a pattern.
@@ -42,7 +41,7 @@ func symbolsOf(text string) (symbols []symbol) {
 			if rest := strings.ToLower(text[i+1:]); len(rest) >= 2 && strings.Contains(hex, rest[:1]) && strings.Contains(hex, rest[1:2]) {
 				s.c = byte(strings.Index(hex, rest[:1])*16 + strings.Index(hex, rest[1:2]))
 				i += 2
-				if unreserved.Match([]byte{s.c}) {
+				if unreservedText.Match([]byte{s.c}) {
 					s.counted = "x"
 				}
 			}
@@ -109,14 +108,14 @@ func slowNames(value string) (whole, short string) {
 		return everyone, ""
 	}
 	lower := strings.ToLower(value)
-	return wholeName.FindString(lower), shortName.FindString(lower)
+	return wholeName.FindString(lower), digitless.FindString(lower)
 }
 
 // slowBinds returns whether a User-agent line is for a crawler: if a line of the file has the very name, only such lines are.
 func slowBinds(f *File, name string) func(value string) bool {
 	exact := false
-	for s := syntax.Decode([]byte(f.body), 0).Scan(); s.Next(); {
-		if s.Name == syntax.UserAgent {
+	for s := decode([]byte(f.body), 0).scan(); s.Next(); {
+		if s.Name == userAgent {
 			whole, _ := slowNames(s.Value)
 			exact = exact || whole == name
 		}
@@ -132,9 +131,9 @@ func slowRules(f *File, token string) []Rule {
 	var own, everyones []Rule
 	var forOwn, forEveryone, open, hasOwn bool
 	binds := slowBinds(f, strings.ToLower(token))
-	for s := syntax.Decode([]byte(f.body), 0).Scan(); s.Next(); {
+	for s := decode([]byte(f.body), 0).scan(); s.Next(); {
 		switch s.Name {
-		case syntax.UserAgent:
+		case userAgent:
 			if !open {
 				open, forOwn, forEveryone = true, false, false
 			}
@@ -143,12 +142,12 @@ func slowRules(f *File, token string) []Rule {
 			}
 			whole, _ := slowNames(s.Value)
 			forEveryone = forEveryone || whole == everyone
-		case syntax.Allow, syntax.Disallow:
+		case allow, disallow:
 			open = false
 			if s.Value == "" || s.Value[0] != '/' && s.Value[0] != '*' {
 				continue
 			}
-			r := Rule{Allow: s.Name == syntax.Allow, Line: s.Line, Pattern: s.Value}
+			r := Rule{Allow: s.Name == allow, Line: s.Line, Pattern: s.Value}
 			if forOwn {
 				own = append(own, r)
 			}
@@ -168,14 +167,14 @@ func slowRules(f *File, token string) []Rule {
 func slowDelay(f *File, name string) (delay float64) {
 	bound, ended := false, false
 	binds := slowBinds(f, name)
-	for s := syntax.Decode([]byte(f.body), 0).Scan(); s.Next(); {
-		if s.Name == syntax.UserAgent {
+	for s := decode([]byte(f.body), 0).scan(); s.Next(); {
+		if s.Name == userAgent {
 			bound = bound && !ended || binds(s.Value)
 			ended = false
 			continue
 		}
 		ended = true
-		if seconds, ok := syntax.ParseDelay(s.Value); s.Name == syntax.CrawlDelay && ok && bound {
+		if seconds, ok := parseDelay(s.Value); s.Name == crawlDelay && ok && bound {
 			delay = max(delay, seconds)
 		}
 	}

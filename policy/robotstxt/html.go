@@ -2,8 +2,6 @@ package robotstxt
 
 import (
 	"regexp"
-
-	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // pageBegin matches how an HTML page begins, with a comment, a document type or a tag, as the MIME Sniffing Standard, 7.1
@@ -14,11 +12,11 @@ var pageBegin = regexp.MustCompile(`(?i)^[\s\v\x00]*(<\?xml[^>]*>[\s\v]*)?<(!--|
 // HTML reports whether the file begins as an HTML page does, and has no line of a robots.txt in it: it is often the
 // challenge of a firewall.
 func (f *File) HTML() bool {
-	text := syntax.Decode([]byte(f.body), 0)
+	text := decode([]byte(f.body), 0)
 	if !pageBegin.MatchString(text.Text[text.Start:]) {
 		return false
 	}
-	for s := text.Scan(); s.Next(); {
+	for s := text.scan(); s.Next(); {
 		if s.Known {
 			return false
 		}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // Parse reads a robots.txt. It never fails: a line that means nothing is passed
@@ -16,7 +14,7 @@ import (
 // that the limit cuts in two. A caller that wants Truncated to be right must not
 // cut data at the limit itself: one byte more is enough.
 func Parse(data []byte, limit int) *File {
-	text := syntax.Decode(data, limit)
+	text := decode(data, limit)
 	p := parser{
 		file:    &File{body: text.Body, text: text.Text, truncated: text.Truncated},
 		byNames: map[string]int32{},
@@ -24,11 +22,11 @@ func Parse(data []byte, limit int) *File {
 		group:   list{section: notInGroup},
 		above:   list{section: notInGroup},
 	}
-	for s := text.Scan(); s.Next(); {
+	for s := text.scan(); s.Next(); {
 		switch s.Name {
-		case syntax.UserAgent:
+		case userAgent:
 			p.userAgent(s.Value, uint32(s.At))
-		case syntax.Allow, syntax.Disallow:
+		case allow, disallow:
 			p.rule(&s)
 		default:
 			p.field(&s)
@@ -76,8 +74,8 @@ func (l *list) add(name string) {
 // userAgent adds a line to the group that is open, or opens one. Only Allow and Disallow
 // lines close a group (RFC 9309, section 2.2.1, and its grammar).
 func (p *parser) userAgent(value string, at uint32) {
-	name := strings.ToLower(syntax.TokenName(value))
-	if syntax.IsEveryone(value) {
+	name := strings.ToLower(tokenName(value))
+	if isEveryone(value) {
 		name = everyone
 	}
 	if _, seen := p.nameAt[name]; !seen {
@@ -107,7 +105,7 @@ func (p *parser) sectionOf(l *list) int32 {
 		for name := range strings.FieldsSeq(key) {
 			at := p.nameAt[name]
 			f.bindings = append(f.bindings, binding{name: name, section: i, at: at})
-			if short := syntax.ShortName(name); short != name && short != "" {
+			if short := shortName(name); short != name && short != "" {
 				f.bindings = append(f.bindings, binding{name: short, section: i, at: at, short: true})
 			}
 		}
@@ -126,7 +124,7 @@ func (p *parser) closeGroup() {
 
 // rule adds an Allow or Disallow line to the current group. Rules before the first
 // User-agent line bind no crawler.
-func (p *parser) rule(s *syntax.Scanner) {
+func (p *parser) rule(s *scanner) {
 	p.closeGroup()
 	p.above.open = false
 	// An empty pattern is no rule, and a path never begins with anything but a slash.
@@ -138,7 +136,7 @@ func (p *parser) rule(s *syntax.Scanner) {
 	r := rule{
 		pattern: pattern.code, at: uint32(s.At), n: uint32(len(s.Value)), line: uint32(s.Line), rank: uint32(pattern.octets) << 1,
 	}
-	if s.Name == syntax.Allow {
+	if s.Name == allow {
 		r.rank |= allows
 	}
 	here.has[r.rank&allows] = true
@@ -147,9 +145,9 @@ func (p *parser) rule(s *syntax.Scanner) {
 
 // field keeps a line that is neither User-agent, Allow nor Disallow. It does not close the current group, but it
 // binds the names directly above it only: sites write each crawler, then its delay or its statement.
-func (p *parser) field(s *syntax.Scanner) {
+func (p *parser) field(s *scanner) {
 	p.above.open = false
-	if len(p.file.fields) >= maxFields && !syntax.IsKept(s.Name) {
+	if len(p.file.fields) >= maxFields && !isKept(s.Name) {
 		return
 	}
 	p.file.fields = append(p.file.fields, field{s.Name, s.Value, int32(s.Line), p.sectionOf(&p.above)})
@@ -169,7 +167,7 @@ func (p *parser) finish() *File {
 	f.bindings = slices.Clone(chosen(f.bindings))
 	slices.SortStableFunc(f.fields, func(a, b field) int { return compareFold(a.name, b.name) })
 	f.fields = slices.Clone(f.fields)
-	for i, name := range syntax.Kept {
+	for i, name := range keptNames {
 		f.kept[i] = f.findFields(name)
 	}
 	f.size = f.measure()

@@ -1,8 +1,6 @@
 package robotstxt
 
-import (
-	"robotsgate/policy/robotstxt/internal/match"
-)
+import ()
 
 // A Pattern is compared with paths and measured as the patterns of Allow and Disallow are (RFC
 // 9309, section 2.2.2). It is for other lines and files that state something about paths.
@@ -14,7 +12,7 @@ type Pattern struct {
 // NewPattern returns the pattern that a file writes as text. One that begins with neither a
 // slash nor a star matches no path.
 func NewPattern(text string) Pattern {
-	return Pattern{match.Pattern(text), match.Octets(text)}
+	return Pattern{patternCode(text), octets(text)}
 }
 
 // Octets returns the length by which the longest of several patterns is found.
@@ -23,12 +21,12 @@ func (p Pattern) Octets() int { return p.octets }
 // A PathMatcher compares many patterns with one path. It takes a bounded number of steps for
 // all of them together, see [PathMatcher.Exhausted]. It is not safe for concurrent use.
 type PathMatcher struct {
-	path   match.Path
+	path   codedPath
 	effort *Effort
 }
 
 // PathMatcher returns a PathMatcher that takes its steps from e, as others may.
-func (e *Effort) PathMatcher(path string) *PathMatcher { return &PathMatcher{match.NewPath(path), e} }
+func (e *Effort) PathMatcher(path string) *PathMatcher { return &PathMatcher{newPath(path), e} }
 
 // Matches reports whether p matches the path. It also returns true if there are no steps left to
 // find that out.

@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"robotsgate/policy/robotstxt/internal/match"
 )
 
 // Readings returns the plain ways in which common servers read a path that RFC 9309, section 2.2.2,
@@ -38,7 +36,7 @@ func decoded(path string) string {
 	for range 3 {
 		b := make([]byte, 0, len(path))
 		for i := 0; i < len(path); i++ {
-			c, ok := match.Unescape(path[i:])
+			c, ok := unescape(path[i:])
 			if path[i] == '%' && ok {
 				i += 2
 			} else {
@@ -58,8 +56,8 @@ func decoded(path string) string {
 func encoded(text string) string {
 	b := make([]byte, 0, len(text))
 	for _, c := range []byte(text) {
-		if match.Encodes(c) || c == '%' || c == '#' {
-			b = match.AppendEscaped(b, c)
+		if encodes(c) || c == '%' || c == '#' {
+			b = appendEscaped(b, c)
 		} else {
 			b = append(b, c)
 		}
@@ -87,7 +85,7 @@ func spellingsIn(path string) (found spellings) {
 		kind := -1
 		switch c := path[i]; {
 		case c == '%':
-			if c, ok := match.Unescape(path[i:]); ok {
+			if c, ok := unescape(path[i:]); ok {
 				kind = strings.IndexByte(`%/\?;`, c)
 			}
 		case c == '\\':

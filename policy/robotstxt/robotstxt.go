@@ -16,7 +16,8 @@ package robotstxt
 
 // How the files fit together. A robots.txt is parsed by
 //
-//	internal/syntax     bytes to text, text to fields: a line number, a name, a value
+//	text.go             bytes to text
+//	scanner.go          text to fields: a line number, a name, a value
 //	parse.go            fields to groups and rules
 //	pattern.go          the pattern of a rule, and of other lines that have one
 //
@@ -24,12 +25,10 @@ package robotstxt
 //
 //	group.go            which group the crawler obeys
 //	decide.go           which rule of that group governs the path, and the verdict
-//	internal/match      whether one rule matches
+//	code.go, path.go    whether one rule matches
 
 import (
 	"unsafe"
-
-	"robotsgate/policy/robotstxt/internal/syntax"
 )
 
 // A File is a parsed robots.txt. It is immutable, and so safe for use by
@@ -41,9 +40,9 @@ type File struct {
 	size      int
 
 	sections []section
-	bindings []binding              // sorted by name, then by section
-	fields   []field                // sorted by name, then by line
-	kept     [len(syntax.Kept)]span // where the fields of syntax.Kept are
+	bindings []binding            // sorted by name, then by section
+	fields   []field              // sorted by name, then by line
+	kept     [len(keptNames)]span // where the fields of keptNames are
 }
 
 // Body returns exactly the bytes that were parsed.

@@ -1,8 +1,6 @@
 package robotstxt
 
-import (
-	"robotsgate/policy/robotstxt/internal/syntax"
-)
+import ()
 
 // A Rule is one Allow or Disallow line.
 type Rule struct {
@@ -14,9 +12,9 @@ type Rule struct {
 // String returns the rule as a line of a robots.txt, its key spelt right.
 func (r Rule) String() string {
 	if r.Allow {
-		return syntax.Allow + ": " + r.Pattern
+		return allow + ": " + r.Pattern
 	}
-	return syntax.Disallow + ": " + r.Pattern
+	return disallow + ": " + r.Pattern
 }
 
 // A rule is a Rule as a File keeps it, in 32 bytes: most of the memory that robots.txt

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"robotsgate/internal/gatetest"
-	"robotsgate/policy/robotstxt/internal/match"
 )
 
 // fileOf returns a robots.txt of 511 KiB that begins with a line for everyone.
@@ -22,7 +21,7 @@ func fileOf(lines func(i int) string) []byte {
 // stepsOf returns how many steps a search takes.
 func stepsOf(f *File, path string, limit int) (steps int) {
 	left := limit
-	f.Group("a").search(match.NewPath(path), &left)
+	f.Group("a").search(newPath(path), &left)
 	return limit - left
 }
 
@@ -54,10 +53,10 @@ func TestHonestSteps(t *testing.T) {
 		{"no wildcards", func(i int) string { return fmt.Sprintf("Disallow: /%s/%s/%d\n", words[i%16], words[i/16%16], i) }, "/sort/color/" + strings.Repeat("1234/", 3200)},
 	} {
 		f := Parse(fileOf(test.lines), 0)
-		if steps := stepsOf(f, test.path[:500], match.MaxSteps); steps >= match.MaxSteps {
+		if steps := stepsOf(f, test.path[:500], maxSteps); steps >= maxSteps {
 			t.Errorf("%s: %d steps, want less", test.name, steps)
 		} else {
-			t.Logf("%s: %d rules, %d steps, 1/%d of the bound", test.name, rulesOf(f), steps, match.MaxSteps/steps)
+			t.Logf("%s: %d rules, %d steps, 1/%d of the bound", test.name, rulesOf(f), steps, maxSteps/steps)
 		}
 	}
 }
@@ -97,9 +96,9 @@ func TestHostileSteps(t *testing.T) {
 	const over = 3*16<<10 + 512<<10
 	for _, test := range hostileFiles {
 		f := Parse(fileOf(test.lines), 0)
-		steps := stepsOf(f, test.path, match.MaxSteps)
-		if steps > match.MaxSteps+over || steps >= match.MaxSteps != test.complex {
-			t.Errorf("%s: %d steps; want at most %d, too complex %v", test.name, steps, match.MaxSteps, test.complex)
+		steps := stepsOf(f, test.path, maxSteps)
+		if steps > maxSteps+over || steps >= maxSteps != test.complex {
+			t.Errorf("%s: %d steps; want at most %d, too complex %v", test.name, steps, maxSteps, test.complex)
 		}
 		start := gatetest.CPUTime(t)
 		v := f.Decide(test.path, "a")

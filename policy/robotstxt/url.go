@@ -2,8 +2,6 @@ package robotstxt
 
 import (
 	"strings"
-
-	"robotsgate/policy/robotstxt/internal/match"
 )
 
 // PathOf returns the path and query of a URL, or of a text that resembles one:
@@ -32,7 +30,7 @@ func PathOf(rawURL string) string {
 }
 
 // IsRobots reports whether a path is /robots.txt, in whatever spelling.
-func IsRobots(path string) bool { return match.NewPath(path).IsRobots() }
+func IsRobots(path string) bool { return newPath(path).IsRobots() }
 
 // afterUserinfo returns the part of a URL after "scheme://" or "//" and after the user
 // name and password. In "example.com/?u=http://a" the colon comes too late to end a

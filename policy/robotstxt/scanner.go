@@ -1,12 +1,12 @@
-package syntax
+package robotstxt
 
 import (
 	"slices"
 	"strings"
 )
 
-// A Scanner takes a text apart into its lines, and these into fields.
-type Scanner struct {
+// A scanner takes a text apart into its lines, and these into fields.
+type scanner struct {
 	text string
 	pos  int // where the next line begins
 	row  int // the number of that line
@@ -19,9 +19,9 @@ type Scanner struct {
 	At    int // where Value stands in the text
 }
 
-// Scan returns a Scanner of the text.
-func (t Text) Scan() Scanner {
-	return Scanner{text: t.Text, pos: t.Start, row: 1}
+// scan returns a scanner of the text.
+func (t wholeLines) scan() scanner {
+	return scanner{text: t.Text, pos: t.Start, row: 1}
 }
 
 // Next finds the next field, and reports whether there is one. Other lines are passed
@@ -29,7 +29,7 @@ func (t Text) Scan() Scanner {
 //
 // CR, LF or both end a line (RFC 9309, section 2.2). NUL does too, but editors do not count
 // it, and line numbers are for people.
-func (s *Scanner) Next() bool {
+func (s *scanner) Next() bool {
 	for s.pos < len(s.text) {
 		start := s.pos
 		for s.pos < len(s.text) && !endsLine(s.text[s.pos]) {
@@ -53,7 +53,7 @@ func (s *Scanner) Next() bool {
 }
 
 // split takes the line that begins at start apart, and reports whether it is a field.
-func (s *Scanner) split(start int, line string) bool {
+func (s *scanner) split(start int, line string) bool {
 	content, _, _ := strings.Cut(line, "#")
 	key, value, colon := strings.Cut(content, ":")
 	if !colon {
@@ -77,50 +77,50 @@ const space = " \t\v\f"
 
 // The names of the fields that crawlers obey.
 const (
-	UserAgent  = "User-agent"
-	Allow      = "Allow"
-	Disallow   = "Disallow"
+	userAgent  = "User-agent"
+	allow      = "Allow"
+	disallow   = "Disallow"
 	sitemap    = "Sitemap"
-	CrawlDelay = "Crawl-delay"
+	crawlDelay = "Crawl-delay"
 )
 
-// Kept are the names of the fields that state something about crawlers or their use of the content: robotstxt keeps all
+// keptNames are the names of the fields that state something about crawlers or their use of the content: robotstxt keeps all
 // of them. A further one needs a row here.
-var Kept = [...]string{CrawlDelay, "Content-Usage", "Content-Signal", "License"}
+var keptNames = [...]string{crawlDelay, "Content-Usage", "Content-Signal", "License"}
 
-// IsKept reports whether a name, in any case, is one of Kept.
-func IsKept(name string) bool {
-	return slices.ContainsFunc(Kept[:], func(kept string) bool { return strings.EqualFold(kept, name) })
+// isKept reports whether a name, in any case, is one of keptNames.
+func isKept(name string) bool {
+	return slices.ContainsFunc(keptNames[:], func(kept string) bool { return strings.EqualFold(kept, name) })
 }
 
 // nameOf returns the name that a key stands for, in any case, spelt right or in one of the
 // ways in which authors misspell it (RFC 9309, section 2.2.4, asks parsers to be lenient).
 // A key that is not known is its own name.
 func nameOf(key string) (name string, known bool) {
-	var buf [len(CrawlDelay)]byte // "disallow" misspelt is no longer
+	var buf [len(crawlDelay)]byte // "disallow" misspelt is no longer
 	if len(key) > len(buf) {
 		return key, false
 	}
 	for i := range len(key) {
-		buf[i] = Lower(key[i])
+		buf[i] = lower(key[i])
 	}
 	switch string(buf[:len(key)]) {
 	case "user-agent", "useragent", "user agent":
-		return UserAgent, true
+		return userAgent, true
 	case "allow":
-		return Allow, true
+		return allow, true
 	case "disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw":
-		return Disallow, true
+		return disallow, true
 	case "sitemap", "site-map":
 		return sitemap, true
 	case "crawl-delay", "crawldelay":
-		return CrawlDelay, true
+		return crawlDelay, true
 	}
 	return key, false
 }
 
-// Lower maps A to Z only. Unicode's folding would find a k in the Kelvin sign.
-func Lower(c byte) byte {
+// lower maps A to Z only. Unicode's folding would find a k in the Kelvin sign.
+func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
 	}

@@ -1,21 +1,21 @@
-package match
+package robotstxt
 
 import "strings"
 
-// MaxSteps is the number of steps that a decision may take, some 20 milliseconds. A step is about one
+// maxSteps is the number of steps that a decision may take, some 20 milliseconds. A step is about one
 // octet of the path or of a pattern that is compared, so the number depends on the file, the path and
 // the product tokens only, and a decision is the same on every machine. Decisions about files written by
 // people take some hundred steps.
-const MaxSteps = 16 << 20
+const maxSteps = 16 << 20
 
-// A Path is the path and query of a URL, in code.
-type Path struct {
+// A codedPath is the path and query of a URL, in code.
+type codedPath struct {
 	code string
 	mark int // where in code the question mark is that begins the query; len(code) if there is none
 }
 
-// NewPath returns the Path of the path and query of a URL. Without a path a URL asks for "/".
-func NewPath(path string) Path {
+// newPath returns the codedPath of the path and query of a URL. Without a path a URL asks for "/".
+func newPath(path string) codedPath {
 	if path == "" {
 		path = "/"
 	}
@@ -24,16 +24,16 @@ func NewPath(path string) Path {
 		mark = len(path)
 	}
 	if isCode(path) {
-		return Path{path, mark}
+		return codedPath{path, mark}
 	}
 	var buf [256]byte // most paths fit, and need one allocation then
 	code := appendCode(buf[:0], path[:mark], pathOnly+always, 0)
 	at := len(code)
-	return Path{string(appendCode(code, path[mark:], always+queryOnly, 0)), at}
+	return codedPath{string(appendCode(code, path[mark:], always+queryOnly, 0)), at}
 }
 
 // IsRobots reports whether the path is /robots.txt, without a query.
-func (p Path) IsRobots() bool { return p.code == "/robots.txt" }
+func (p codedPath) IsRobots() bool { return p.code == "/robots.txt" }
 
 // Matches reports whether a pattern, in code, matches the path. It subtracts from steps what it takes. If
 // they become negative, the result is void.
@@ -41,7 +41,7 @@ func (p Path) IsRobots() bool { return p.code == "/robots.txt" }
 // A star matches as little as the text behind it allows. Matching more is never needed: the rest of a
 // pattern that matches at a later place also matches after the earlier one. So every octet is compared
 // once, and the time is linear for any number of stars.
-func (p Path) Matches(pattern string, steps *int) bool {
+func (p codedPath) Matches(pattern string, steps *int) bool {
 	same := 0
 	for same < min(len(pattern), len(p.code)) && pattern[same] == p.code[same] {
 		same++
@@ -76,8 +76,8 @@ func (p Path) Matches(pattern string, steps *int) bool {
 }
 
 // has reports whether the path has a text without wildcards at a place.
-func (p Path) has(text string, at int) bool {
-	if HasEscapes(text) {
+func (p codedPath) has(text string, at int) bool {
+	if hasEscapes(text) {
 		n := min(max(p.mark+1-at, 0), len(text)) // of these octets lie in the path
 		text = inPath.Replace(text[:n]) + inQuery.Replace(text[n:])
 	}
@@ -85,8 +85,8 @@ func (p Path) has(text string, at int) bool {
 }
 
 // index returns the first place of a text without wildcards in the path, from a place on; -1 if there is none.
-func (p Path) index(text string, from int) int {
-	if HasEscapes(text) && from <= p.mark {
+func (p codedPath) index(text string, from int) int {
+	if hasEscapes(text) && from <= p.mark {
 		if mark := p.mark - strings.IndexByte(text, '?'); mark > p.mark { // the text has none, and lies in the path or in the query
 			if i := strings.Index(p.code[from:p.mark], inPath.Replace(text)); i >= 0 {
 				return from + i
@@ -96,7 +96,7 @@ func (p Path) index(text string, from int) int {
 		}
 		from = min(p.mark+1, len(p.code))
 	}
-	if HasEscapes(text) {
+	if hasEscapes(text) {
 		text = inQuery.Replace(text)
 	}
 	if i := strings.Index(p.code[from:], text); i >= 0 {

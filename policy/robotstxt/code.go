@@ -1,7 +1,4 @@
-// Package match compares the patterns of Allow and Disallow lines with paths (RFC 9309,
-// section 2.2.2). [NewPath] and [Pattern] bring both into one code, in which equal
-// characters are equal bytes, see [Path.Matches].
-package match
+package robotstxt
 
 import "strings"
 
@@ -35,8 +32,8 @@ var (
 	inQuery = strings.NewReplacer("\x01", "/", "\x02", "?")
 )
 
-// HasEscapes reports whether a code has escapes of exceptions.
-func HasEscapes(code string) bool {
+// hasEscapes reports whether a code has escapes of exceptions.
+func hasEscapes(code string) bool {
 	for i := range len(code) {
 		if code[i] <= byte(len(exceptions)) {
 			return true
@@ -45,8 +42,8 @@ func HasEscapes(code string) bool {
 	return false
 }
 
-// Pattern returns the code of a rule's pattern. Unless it is text itself, the code takes memory of its own.
-func Pattern(text string) string {
+// patternCode returns the code of a rule's pattern. Unless it is text itself, the code takes memory of its own.
+func patternCode(text string) string {
 	body, anchored := strings.CutSuffix(text, "$")
 	if isCode(body) {
 		return text
@@ -75,7 +72,7 @@ func isCode(s string) bool {
 func appendCode(dst []byte, s, apart string, wildcard byte) []byte {
 	for i := 0; i < len(s); i++ {
 		c, escaped := s[i], s[i] == '%'
-		if e, ok := Unescape(s[i:]); escaped && ok {
+		if e, ok := unescape(s[i:]); escaped && ok {
 			c = e
 			i += 2
 		}
@@ -95,15 +92,15 @@ func appendCode(dst []byte, s, apart string, wildcard byte) []byte {
 	return dst
 }
 
-// Octets returns the length of a pattern by which the longest is found: as it is written, but with escapes
+// octets returns the length of a pattern by which the longest is found: as it is written, but with escapes
 // of unreserved characters decoded, and what cannot stand in a URL encoded.
-func Octets(pattern string) (n int) {
+func octets(pattern string) (n int) {
 	for i := 0; i < len(pattern); i++ {
-		c, ok := Unescape(pattern[i:])
+		c, ok := unescape(pattern[i:])
 		switch {
-		case pattern[i] != '%' && !Encodes(pattern[i]):
+		case pattern[i] != '%' && !encodes(pattern[i]):
 			n++
-		case pattern[i] == '%' && ok && Unreserved(c):
+		case pattern[i] == '%' && ok && unreserved(c):
 			n, i = n+1, i+2
 		case pattern[i] == '%' && ok:
 			n, i = n+3, i+2
@@ -114,19 +111,19 @@ func Octets(pattern string) (n int) {
 	return n
 }
 
-// Encodes reports whether c cannot stand in a URL, so that it is percent-encoded.
-func Encodes(c byte) bool {
+// encodes reports whether c cannot stand in a URL, so that it is percent-encoded.
+func encodes(c byte) bool {
 	return c <= ' ' || c >= 0x7F || strings.IndexByte("\"<>\\^`{|}", c) >= 0
 }
 
-// AppendEscaped appends c, percent-encoded, to dst.
-func AppendEscaped(dst []byte, c byte) []byte {
+// appendEscaped appends c, percent-encoded, to dst.
+func appendEscaped(dst []byte, c byte) []byte {
 	const upperHex = "0123456789ABCDEF"
 	return append(dst, '%', upperHex[c>>4], upperHex[c&15])
 }
 
-// Unescape returns the byte that s, which begins with a percent sign, stands for.
-func Unescape(s string) (c byte, ok bool) {
+// unescape returns the byte that s, which begins with a percent sign, stands for.
+func unescape(s string) (c byte, ok bool) {
 	if len(s) < 3 || !isHex(s[1]) || !isHex(s[2]) {
 		return 0, false
 	}
@@ -144,8 +141,8 @@ func hexValue(c byte) byte {
 	return (c | 0x20) - 'a' + 10
 }
 
-// Unreserved reports whether c is an unreserved character (RFC 3986, section 2.3).
-func Unreserved(c byte) bool {
+// unreserved reports whether c is an unreserved character (RFC 3986, section 2.3).
+func unreserved(c byte) bool {
 	letter := c | 0x20
 	return 'a' <= letter && letter <= 'z' || '0' <= c && c <= '9' ||
 		c == '-' || c == '.' || c == '_' || c == '~'

@@ -1,7 +1,4 @@
-// Package syntax reads a robots.txt as far as its fields (RFC 9309, section 2.2): [Decode]
-// turns bytes into text, and a [Scanner] turns the text into lines with a key and a value.
-// What the fields mean is not decided here.
-package syntax
+package robotstxt
 
 import (
 	"bytes"
@@ -13,22 +10,22 @@ import (
 // the text in 32 bits, of which a normal form three times as long must not run out.
 const maxText = 1<<27 - 1
 
-// A Text is what is read of a robots.txt.
-type Text struct {
+// wholeLines are what is read of a robots.txt: its whole lines up to a limit.
+type wholeLines struct {
 	Body      string // the bytes that were read
 	Text      string // Body in UTF-8: the same string, unless Body is UTF-16
 	Start     int    // where in Text the first line begins: after a byte order mark
 	Truncated bool   // data was longer than the limit
 }
 
-// Decode reads the whole lines among the first limit bytes of data; of all data if limit
+// decode reads the whole lines among the first limit bytes of data; of all data if limit
 // is 0.
-func Decode(data []byte, limit int) Text {
+func decode(data []byte, limit int) wholeLines {
 	if limit <= 0 || limit > maxText {
 		limit = maxText
 	}
 	order := utf16Order(data[:min(len(data), limit)])
-	t := Text{Truncated: len(data) > limit}
+	t := wholeLines{Truncated: len(data) > limit}
 	if t.Truncated {
 		data = cut(data, limit, order)
 	}
