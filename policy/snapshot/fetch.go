@@ -129,7 +129,7 @@ func (f *fetcher) get(ctx context.Context, of Scope, s *Snapshot, userAgent stri
 	if err != nil {
 		return nil, "", err
 	}
-	defer closeArrived(resp.Body)
+	defer resp.Body.Close()
 
 	s.Status, s.Fetched = resp.StatusCode, time.Now()
 	s.Lifetime, s.Retry = lifetime.Of(resp.Header, s.Fetched), lifetime.RetryAfter(resp.Header, s.Fetched)
@@ -157,19 +157,6 @@ func (f *fetcher) get(ctx context.Context, of Scope, s *Snapshot, userAgent stri
 		s.Error = fmt.Sprintf("the origin answered %d", s.Status)
 	}
 	return nil, "", nil
-}
-
-// closeArrived closes a body. If the rest of it has arrived it is read before, so that the origin's first page can
-// come over the same connection: the body of a 404 is not read otherwise. It does not wait for any more.
-func closeArrived(body io.ReadCloser) {
-	if b, ok := body.(interface {
-		Peek() (beginning []byte, whole bool)
-	}); ok {
-		if _, whole := b.Peek(); whole {
-			_, _ = io.Copy(io.Discard, body)
-		}
-	}
-	body.Close()
 }
 
 // shown returns what is kept of a URL that a redirect of the file at start leads to: all of it, or what HideRedirects

@@ -82,7 +82,6 @@ func TestBodyIsNoRequest(t *testing.T) {
 		configure    func(*proxy.Egress)
 	}{
 		{name: "direct"},
-		{name: "net/http", configure: func(e *proxy.Egress) { e.OnlyNetHTTP = true }},
 		{name: "one connection", configure: func(e *proxy.Egress) { e.MaxConnsPerHost = 1 }},
 		{name: "http parent", parent: "http"},
 		{name: "http parent, one connection", parent: "http", configure: func(e *proxy.Egress) { e.MaxConnsPerHost = 1 }},

@@ -77,44 +77,6 @@ func TestCountedOnce(t *testing.T) {
 	}
 }
 
-// TestOldestFirst: the longest idle connections are closed first.
-func TestOldestFirst(t *testing.T) {
-	var k idleConns
-	k.timeout = time.Hour
-	defer k.close()
-	var ends []net.Conn
-	for n := range 3 {
-		ours, theirs := net.Pipe()
-		ends = append(ends, theirs)
-		k.put(newHTTP1Conn(originKey{host: fmt.Sprint(n)}, ours))
-	}
-	if n := k.closeOldest(2); n != 2 {
-		t.Errorf("%d closed", n)
-	}
-	for n, theirs := range ends {
-		theirs.SetReadDeadline(time.Now())
-		if _, err := theirs.Read(make([]byte, 1)); (err == io.EOF) != (n < 2) {
-			t.Errorf("connection %d: %v", n, err)
-		}
-	}
-	if n := k.closeOldest(2); n != 1 {
-		t.Errorf("%d closed of the one that is left", n)
-	}
-}
-
-// TestMostIdle: the pool keeps no more connections than its share.
-func TestMostIdle(t *testing.T) {
-	k := idleConns{timeout: time.Hour, max: 2}
-	defer k.close()
-	for n := range 5 {
-		ours, _ := net.Pipe()
-		k.put(newHTTP1Conn(originKey{host: fmt.Sprint(n)}, ours))
-	}
-	if n := k.order.Len(); n != 2 {
-		t.Errorf("%d are kept", n)
-	}
-}
-
 // A failingListener fails to accept the given number of times.
 type failingListener struct {
 	net.Listener
@@ -137,11 +99,9 @@ func TestAcceptShortage(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		d := newDescriptors(300, quietLog)
 		u := newTransport(t, Config{DialTimeout: patience, IdleTimeout: time.Hour}, d)
-		ours, _ := net.Pipe()
-		u.http1.put(newHTTP1Conn(originKey{}, ours))
 		l := &failingListener{errno: errno, times: 1}
-		if conn, err := d.Listener(l).Accept(); err != nil || conn == nil || u.http1.order.Len() > 0 || d.Failures() != 0 {
-			t.Errorf("%v: %v, %d kept, %d failures", errno, err, u.http1.order.Len(), d.Failures())
+		if conn, err := d.Listener(l).Accept(); err != nil || conn == nil || d.Failures() != 0 {
+			t.Errorf("%v: %v, %d failures", errno, err, d.Failures())
 		}
 		l = &failingListener{errno: errno, times: 2}
 		_, err := d.Listener(l).Accept()
@@ -228,7 +188,11 @@ func TestWaitForClosing(t *testing.T) {
 			}()
 			return &slowClose{ours, d, closing}, nil
 		}
-		resp, err := u.netHTTP.http2.RoundTrip(request(t, http.MethodGet, "origin.example"))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://origin.example/", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := u.netHTTP.http2.RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
 		}

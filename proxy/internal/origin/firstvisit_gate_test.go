@@ -16,11 +16,6 @@ func TestFirstVisit(t *testing.T) {
 			io.WriteString(w, proxytest.ExampleRobots)
 			w.(http.Flusher).Flush()
 		},
-		"none":             http.NotFound,
-		"none, not a word": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
-		"not for a crawler": func(w http.ResponseWriter, _ *http.Request) {
-			http.Error(w, "no crawlers, please", http.StatusForbidden)
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := proxytest.Start(t, proxytest.Options{RobotsTxt: robotsTxt})

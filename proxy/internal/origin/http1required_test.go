@@ -44,58 +44,56 @@ func TestHTTP1Required(t *testing.T) {
 		},
 		"the connection before stream": func(f *http2.Framer, _ uint32) bool { f.WriteGoAway(0, http2.ErrCodeHTTP11Required, nil); return false },
 	} {
-		for _, only := range []bool{false, true} {
-			for _, method := range []string{http.MethodGet, http.MethodPost} {
-				t.Run(name+" "+method, func(t *testing.T) {
-					var overHTTP2 atomic.Int64
-					o := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) {
-						secure := tls.Server(conn, config)
-						defer secure.Close()
-						if secure.Handshake() != nil {
-							return
-						}
-						if secure.ConnectionState().NegotiatedProtocol == "h2" {
-							overHTTP2.Add(1)
-							refuseStreams(secure, refuse)
-							return
-						}
-						r := bufio.NewReader(secure)
-						for req, err := http.ReadRequest(r); err == nil; req, err = http.ReadRequest(r) {
-							io.Copy(io.Discard, req.Body)
-							io.WriteString(secure, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-						}
-					})
-					u := newTransport(t, Config{
-						AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, OnlyNetHTTP: only,
-						DialTimeout: patience, ResponseHeaderTimeout: patience, IdleTimeout: time.Minute,
-					}, nil)
-					for i := range 3 {
-						req, err := http.NewRequestWithContext(t.Context(), method, "https://"+o.Host+"/", nil)
-						if err != nil {
-							t.Fatal(err)
-						}
-						if method == http.MethodPost {
-							req.Body, req.ContentLength = io.NopCloser(strings.NewReader("a body")), 6
-						}
-						resp, err := u.RoundTrip(req)
-						var unreadable *snapshot.AnswerError
-						switch {
-						case i == 0 && method == http.MethodPost:
-							if !errors.As(err, &unreadable) || !strings.Contains(unreadable.Why, "HTTP/1.1") {
-								t.Errorf("got %v, want an error that names HTTP/1.1", err)
-							}
-						case err != nil:
-							t.Fatal(err)
-						default:
-							resp.Body.Close()
-							wantStatus(t, resp, 200)
-						}
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			t.Run(name+" "+method, func(t *testing.T) {
+				var overHTTP2 atomic.Int64
+				o := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) {
+					secure := tls.Server(conn, config)
+					defer secure.Close()
+					if secure.Handshake() != nil {
+						return
 					}
-					if n := overHTTP2.Load(); n != 1 {
-						t.Errorf("%d connections over HTTP/2, want 1", n)
+					if secure.ConnectionState().NegotiatedProtocol == "h2" {
+						overHTTP2.Add(1)
+						refuseStreams(secure, refuse)
+						return
+					}
+					r := bufio.NewReader(secure)
+					for req, err := http.ReadRequest(r); err == nil; req, err = http.ReadRequest(r) {
+						io.Copy(io.Discard, req.Body)
+						io.WriteString(secure, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 					}
 				})
-			}
+				u := newTransport(t, Config{
+					AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots,
+					DialTimeout: patience, ResponseHeaderTimeout: patience, IdleTimeout: time.Minute,
+				}, nil)
+				for i := range 3 {
+					req, err := http.NewRequestWithContext(t.Context(), method, "https://"+o.Host+"/", nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if method == http.MethodPost {
+						req.Body, req.ContentLength = io.NopCloser(strings.NewReader("a body")), 6
+					}
+					resp, err := u.RoundTrip(req)
+					var unreadable *snapshot.AnswerError
+					switch {
+					case i == 0 && method == http.MethodPost:
+						if !errors.As(err, &unreadable) || !strings.Contains(unreadable.Why, "HTTP/1.1") {
+							t.Errorf("got %v, want an error that names HTTP/1.1", err)
+						}
+					case err != nil:
+						t.Fatal(err)
+					default:
+						resp.Body.Close()
+						wantStatus(t, resp, 200)
+					}
+				}
+				if n := overHTTP2.Load(); n != 1 {
+					t.Errorf("%d connections over HTTP/2, want 1", n)
+				}
+			})
 		}
 	}
 }

@@ -21,8 +21,14 @@ const (
 	maxFrame = 16 << 10  // each connection keeps a buffer of this size
 )
 
+// Bounds on idle connections.
+const (
+	maxIdle       = 4096
+	maxIdleOrigin = 256
+)
+
 // maxResponseHeader bounds the head of an origin's response, in bytes.
-const maxResponseHeader = 1 << 20
+const maxResponseHeader = 256 << 10
 
 // netHTTP sends requests by net/http's Transport, which can send all of them.
 type netHTTP struct {
@@ -44,7 +50,7 @@ func limit(c Config) time.Duration { return 2*c.DialTimeout + c.ResponseHeaderTi
 
 func (u *Transport) newNetHTTP(c Config, idle int) *netHTTP {
 	n := &netHTTP{limit: limit(c), check: u.checkLogin, http1: u.newTransport(c, max(1, idle/16))}
-	n.http1.ForceAttemptHTTP2, n.http1.DialTLSContext, n.http1.Protocols = false, nil, new(http.Protocols)
+	n.http1.ForceAttemptHTTP2, n.http1.Protocols = false, new(http.Protocols)
 	n.http1.Protocols.SetHTTP1(true)
 	n.http2 = u.newTransport(c, idle)
 	return n
@@ -78,14 +84,6 @@ func (u *Transport) newTransport(c Config, idle int) *http.Transport {
 		t.ProxyConnectHeader = http.Header{"User-Agent": {""}} // otherwise net/http adds its own
 		t.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 			return u.checkConnect(answer) // before Transport makes an error of the reason phrase
-		}
-	}
-	if u.http1 != nil {
-		t.DialTLSContext = func(ctx context.Context, _, address string) (net.Conn, error) {
-			if conn := handedOver(ctx); conn != nil {
-				return conn, nil
-			}
-			return u.dialTLS(ctx, address, protocols(ctx))
 		}
 	}
 	return t
@@ -137,7 +135,7 @@ func (n *netHTTP) try(t *http.Transport, req *http.Request) (*http.Response, err
 	if secure {
 		traced = boundAttempts(ctx, cancel)
 	}
-	out := onlyHTTP1(req.WithContext(traced))
+	out := req.WithContext(traced)
 	if req.Body != nil && req.Body != http.NoBody {
 		out = n.withUpload(out, limit, cancel)
 	}

@@ -21,8 +21,9 @@ type Session struct {
 
 // A login is at an origin, with the Transport that was in force.
 type login struct {
-	at *Transport
-	originKey
+	at     *Transport
+	secure bool
+	host   string // with the port, as in the URL
 }
 
 type sessionKey struct{}
@@ -52,21 +53,21 @@ func (s *Session) logOut() {
 	clear(s.logins)
 }
 
-// senderFor returns what sends a request of a session: u's own sender until the client has logged in at the origin.
-func (u *Transport) senderFor(req *http.Request) (http.RoundTripper, error) {
+// senderFor returns what sends a request of a session: u's own until the client has logged in at the origin.
+func (u *Transport) senderFor(req *http.Request) (*netHTTP, error) {
 	s, _ := req.Context().Value(sessionKey{}).(*Session)
 	if s == nil {
-		return u.sender, nil
+		return u.netHTTP, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	to := login{u, originKey{req.URL.Scheme == "https", req.URL.Host}}
+	to := login{u, req.URL.Scheme == "https", req.URL.Host}
 	n := s.logins[to]
 	switch {
 	case n != nil:
 		return n, nil
 	case !namesLogin(req.Header["Authorization"]):
-		return u.sender, nil
+		return u.netHTTP, nil
 	case s.ended:
 		return nil, context.Canceled
 	case s.logins == nil:

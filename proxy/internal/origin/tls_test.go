@@ -3,7 +3,6 @@ package origin
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"log"
 	"net"
@@ -11,12 +10,9 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"robotsgate/internal/gatetest"
 )
 
 // A tlsOrigin speaks HTTP/1 and HTTP/2, and counts its connections.
@@ -84,19 +80,17 @@ func TestOldTLS(t *testing.T) {
 		defer s.Close()
 		roots := x509.NewCertPool()
 		roots.AddCert(s.Certificate())
-		for _, only := range []bool{false, true} {
-			u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, OnlyNetHTTP: only}, &Descriptors{})
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp, err := u.RoundTrip(r)
-			if err == nil {
-				resp.Body.Close()
-			}
-			if (err == nil) != want {
-				t.Errorf("%s, only net/http: %v: error %v, want a response: %v", tls.VersionName(version), only, err, want)
-			}
+		u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots}, &Descriptors{})
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := u.RoundTrip(r)
+		if err == nil {
+			resp.Body.Close()
+		}
+		if (err == nil) != want {
+			t.Errorf("%s: error %v, want a response: %v", tls.VersionName(version), err, want)
 		}
 	}
 }
@@ -125,77 +119,6 @@ func TestWebSocketToHTTP2Origin(t *testing.T) {
 			t.Errorf("a request beside it is sent over %q", body)
 		}
 	}
-}
-
-// settled waits until the origin has so many open connections.
-func (o *tlsOrigin) settled(t *testing.T, open int64) {
-	t.Helper()
-	gatetest.Becomes(t, patience, "the connections have ended", func() bool { return o.opened.Load()-o.gone.Load() == open })
-}
-
-func startProtocolOrigin(t *testing.T) *tlsOrigin {
-	return startTLSOrigin(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) })
-}
-
-type roundTripFunc func(*http.Request) (*http.Response, error)
-
-func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// The connection on which an origin chooses HTTP/2 is used by Transport.
-func TestHandedOver(t *testing.T) {
-	o := startProtocolOrigin(t)
-	for range 2 {
-		if _, body := o.get(t, false); body != "HTTP/2.0" {
-			t.Errorf("sent over %q", body)
-		}
-	}
-	if n := o.opened.Load(); n != 1 {
-		t.Errorf("%d connections were opened", n)
-	}
-	o.upstream.Close()
-	o.settled(t, 0)
-}
-
-// A connection that Transport does not take is closed.
-func TestHandedOverUnused(t *testing.T) {
-	o := startProtocolOrigin(t)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, o.url+"/", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := errors.New("another way was found")
-	o.upstream.http1.next = roundTripFunc(func(*http.Request) (*http.Response, error) { return nil, other })
-	if _, err := o.upstream.RoundTrip(r); err != other {
-		t.Errorf("got %v", err)
-	}
-	if n := o.opened.Load(); n != 1 {
-		t.Fatalf("%d connections were opened", n)
-	}
-	o.settled(t, 0)
-}
-
-// Many first requests at the same time each find that the origin chooses HTTP/2: no connection is
-// left.
-func TestHandedOverAtOnce(t *testing.T) {
-	o := startProtocolOrigin(t)
-	var all sync.WaitGroup
-	for range 32 {
-		all.Go(func() {
-			r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, o.url+"/", http.NoBody)
-			resp, err := o.upstream.RoundTrip(r)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer resp.Body.Close()
-			if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "HTTP/2.0" {
-				t.Errorf("sent over %q, %v", body, err)
-			}
-		})
-	}
-	all.Wait()
-	o.upstream.Close()
-	o.settled(t, 0)
 }
 
 // A full recent forgets everything, and then holds what is added.

@@ -1,15 +1,13 @@
 // Package origin connects to origins. Start with [New]: a [Transport] sends requests and opens tunnels, directly or
 // through a parent proxy, and refuses destinations that the egress rules forbid.
 //
-// RoundTrip has two implementations, and one line of New chooses: [netHTTP], which is net/http's Transport and can
-// send every request, or [http1Client] in front of it. [Descriptors] bounds the connections of all Transports.
+// net/http's Transport sends them, see [netHTTP]. [Descriptors] bounds the connections of all Transports.
 package origin
 
 // Where to change what.
 //
 //	where the gate may connect to  guard.go
-//	how a request is sent          http1client.go without a body over HTTP/1, nethttp.go otherwise, with upload.go
-//	                               for bodies
+//	how a request is sent          nethttp.go, with upload.go for bodies
 
 import (
 	"cmp"
@@ -42,9 +40,8 @@ type Config struct {
 	IdleTimeout           time.Duration  `yaml:"idle_timeout" positive:"yes"`                                        // of a connection that is kept for further requests
 	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8" zero:"no limit"` // 0: no limit
 
-	Roots       *x509.CertPool          // for the certificates of origins; nil: the system's
-	OnlyNetHTTP bool                    // send every request by net/http's Transport, which is slower
-	Own         func() []netip.AddrPort // where the gate listens, which is forbidden; nil: nowhere
+	Roots *x509.CertPool          // for the certificates of origins; nil: the system's
+	Own   func() []netip.AddrPort // where the gate listens, which is forbidden; nil: nowhere
 
 	// HowToPermit returns what a refusal advises if AllowPrivate does not permit an address; nil: nothing.
 	HowToPermit func(netip.Addr) string
@@ -80,9 +77,7 @@ type Transport struct {
 	Dialer net.Dialer // of all connections; it is guarded, unless there is a parent
 
 	guard       *guard
-	sender      http.RoundTripper // http1 or netHTTP
 	netHTTP     *netHTTP
-	http1       *http1Client // nil: all requests are sent by netHTTP
 	parent      *url.URL
 	tls         *tls.Config
 	verdicts    recent[verdict]  // on names that a parent will resolve
@@ -109,17 +104,7 @@ func New(c Config, d *Descriptors) (*Transport, error) {
 	if c.Parent == nil {
 		u.Dialer.ControlContext = u.guard.control // with a parent, only the parent's address is dialled
 	}
-	if !answersRequests(c.Parent) && c.MaxConnsPerHost == 0 && !c.OnlyNetHTTP {
-		u.http1 = &http1Client{
-			idleConns: idleConns{timeout: c.IdleTimeout, max: d.idle()}, connect: u.connect,
-			answer: c.ResponseHeaderTimeout, total: limit(c),
-		}
-	}
 	u.netHTTP = u.newNetHTTP(c, d.idle())
-	u.sender = u.netHTTP
-	if u.http1 != nil {
-		u.http1.next, u.sender = u.netHTTP, u.http1
-	}
 	d.add(u)
 	return u, nil
 }
@@ -174,20 +159,12 @@ func (u *Transport) permits(host, port string) error {
 func (u *Transport) CheckLists(host, port string) error { return u.guard.lists(host, port) }
 
 // CloseIdleConnections closes idle connections.
-func (u *Transport) CloseIdleConnections() {
-	if u.http1 != nil {
-		u.http1.closeOldest(maxIdle)
-	}
-	u.netHTTP.CloseIdleConnections()
-}
+func (u *Transport) CloseIdleConnections() { u.netHTTP.CloseIdleConnections() }
 
-// Close closes idle connections, and connections of the http1Client when their response has been read.
+// Close closes idle connections, and those in use when their response has been read.
 func (u *Transport) Close() {
 	u.descriptors.remove(u)
 	u.netHTTP.CloseIdleConnections()
-	if u.http1 != nil {
-		u.http1.close()
-	}
 }
 
 var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}

@@ -35,7 +35,7 @@ func (n *netHTTP) withUpload(req *http.Request, limit *body.IdleTimer, cancel co
 					return
 				}
 				upload.withheld.Store(true)
-				closeAtOnce(info.Conn)
+				info.Conn.Close()
 				cancel(errHTTP1)
 			},
 		}))

@@ -37,10 +37,3 @@ func AllowHost(t *testing.T, name string) func(*policy.Config) {
 		c.Overrides = append(c.Overrides, policy.Override{Hosts: []glob.Glob{g}, Action: policy.Allow, Reason: "a test"})
 	}
 }
-
-// WithEither runs a test with each implementation of what sends requests: the gate's own HTTP/1 client, which leaves to
-// net/http what it can't send, and net/http alone.
-func WithEither(t *testing.T, test func(t *testing.T, onlyNetHTTP bool)) {
-	t.Run("own client", func(t *testing.T) { test(t, false) })
-	t.Run("net/http", func(t *testing.T) { test(t, true) })
-}

@@ -30,41 +30,38 @@ import (
 
 // A request that is sent again, since a kept connection has been closed, has a signature of its own each time.
 func TestSignedAgain(t *testing.T) {
-	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		g := proxytest.Start(t, proxytest.Options{
-			Egress: func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-			Engine: withSigning(nil),
-		})
-		var mu sync.Mutex
-		var attempts []*http.Request
-		o := gatetest.StartLineOrigin(t, gatetest.Answering(func(n, i int, r *http.Request) string {
-			mu.Lock()
-			defer mu.Unlock()
-			if r.URL.Path == "/robots.txt" {
-				return gatetest.NotFound
-			}
-			attempts = append(attempts, r)
-			if r.URL.Path == "/again" && len(attempts) == 2 {
-				return "" // the connection is closed when the request has arrived
-			}
-			return gatetest.Numbered(n, i)
-		}))
-		for _, path := range []string{"/first", "/again"} {
-			resp, _ := g.Get("http://" + o.Host + path)
-			proxytest.WantStatus(t, resp, 200)
-		}
+	g := proxytest.Start(t, proxytest.Options{
+		Engine: withSigning(nil),
+	})
+	var mu sync.Mutex
+	var attempts []*http.Request
+	o := gatetest.StartLineOrigin(t, gatetest.Answering(func(n, i int, r *http.Request) string {
 		mu.Lock()
 		defer mu.Unlock()
-		if len(attempts) != 3 {
-			t.Fatalf("%d attempts, want 3", len(attempts))
+		if r.URL.Path == "/robots.txt" {
+			return gatetest.NotFound
 		}
-		for _, r := range attempts {
-			wantSigned(t, r, newTestKey(1), "string")
+		attempts = append(attempts, r)
+		if r.URL.Path == "/again" && len(attempts) == 2 {
+			return "" // the connection is closed when the request has arrived
 		}
-		if attempts[1].URL.Path != attempts[2].URL.Path {
-			t.Errorf("the attempts are for %s and %s", attempts[1].URL, attempts[2].URL)
-		}
-	})
+		return gatetest.Numbered(n, i)
+	}))
+	for _, path := range []string{"/first", "/again"} {
+		resp, _ := g.Get("http://" + o.Host + path)
+		proxytest.WantStatus(t, resp, 200)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(attempts) != 3 {
+		t.Fatalf("%d attempts, want 3", len(attempts))
+	}
+	for _, r := range attempts {
+		wantSigned(t, r, newTestKey(1), "string")
+	}
+	if attempts[1].URL.Path != attempts[2].URL.Path {
+		t.Errorf("the attempts are for %s and %s", attempts[1].URL, attempts[2].URL)
+	}
 }
 
 // requestOf returns the request in a frame.
@@ -88,27 +85,25 @@ func TestSignedAgainHTTP2(t *testing.T) {
 		"the connection is ended": func(f *http2.Framer, stream uint32) { f.WriteGoAway(0, http2.ErrCodeNo, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
-				g := proxytest.Start(t, proxytest.Options{
-					Egress: func(e *proxy.Egress) { e.Roots.AddCert(authority.Certificate()); e.OnlyNetHTTP = onlyNetHTTP },
-					Engine: withSigning(nil),
-				})
-				attempts := make(chan *http.Request, 10)
-				var refused atomic.Bool
-				url, _ := proxytest.StartHTTP2Origin(t, authority, func(f *http2.Framer, r *http2.MetaHeadersFrame) {
-					attempts <- requestOf(r)
-					if refused.CompareAndSwap(false, true) {
-						refuse(f, r.StreamID)
-						return
-					}
-					proxytest.WriteHead(f, r.StreamID, true, ":status", "200")
-				})
-				resp, _ := g.Get(url + "/x")
-				proxytest.WantStatus(t, resp, 200)
-				for range 2 {
-					wantSigned(t, proxytest.Receive(t, attempts, "an attempt"), newTestKey(1), "string")
-				}
+			g := proxytest.Start(t, proxytest.Options{
+				Egress: func(e *proxy.Egress) { e.Roots.AddCert(authority.Certificate()) },
+				Engine: withSigning(nil),
 			})
+			attempts := make(chan *http.Request, 10)
+			var refused atomic.Bool
+			url, _ := proxytest.StartHTTP2Origin(t, authority, func(f *http2.Framer, r *http2.MetaHeadersFrame) {
+				attempts <- requestOf(r)
+				if refused.CompareAndSwap(false, true) {
+					refuse(f, r.StreamID)
+					return
+				}
+				proxytest.WriteHead(f, r.StreamID, true, ":status", "200")
+			})
+			resp, _ := g.Get(url + "/x")
+			proxytest.WantStatus(t, resp, 200)
+			for range 2 {
+				wantSigned(t, proxytest.Receive(t, attempts, "an attempt"), newTestKey(1), "string")
+			}
 		})
 	}
 }
@@ -119,40 +114,38 @@ func TestSignedLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		g := proxytest.Start(t, proxytest.Options{
-			Egress: func(e *proxy.Egress) { e.Roots.AddCert(authority.Certificate()); e.OnlyNetHTTP = onlyNetHTTP },
-			Engine: withSigning(nil),
-		})
-		var ready atomic.Int64 // the time of the last handshake
-		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			begun := time.Now().Unix()
-			tick := time.NewTicker(10 * time.Millisecond)
-			defer tick.Stop()
-			for time.Now().Unix() == begun { // until the next second begins
-				<-tick.C
-			}
-			ready.Store(time.Now().Unix())
-			return authority.Leaf("127.0.0.1")
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		created := make(chan [2]int64, 10)
-		go http.Serve(l, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			_, rest, _ := strings.Cut(r.Header.Get("Signature-Input"), ";created=")
-			digits, _, _ := strings.Cut(rest, ";")
-			at, _ := strconv.ParseInt(digits, 10, 64)
-			created <- [2]int64{at, ready.Load()}
-		}))
-		defer l.Close()
-		g.Get("https://" + l.Addr().String() + "/x")
-		for range 2 { // of robots.txt and the page
-			if at := proxytest.Receive(t, created, "a request"); at[0] < at[1] {
-				t.Errorf("signed at %d, and the connection is from %d", at[0], at[1])
-			}
-		}
+	g := proxytest.Start(t, proxytest.Options{
+		Egress: func(e *proxy.Egress) { e.Roots.AddCert(authority.Certificate()) },
+		Engine: withSigning(nil),
 	})
+	var ready atomic.Int64 // the time of the last handshake
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		begun := time.Now().Unix()
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for time.Now().Unix() == begun { // until the next second begins
+			<-tick.C
+		}
+		ready.Store(time.Now().Unix())
+		return authority.Leaf("127.0.0.1")
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created := make(chan [2]int64, 10)
+	go http.Serve(l, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		_, rest, _ := strings.Cut(r.Header.Get("Signature-Input"), ";created=")
+		digits, _, _ := strings.Cut(rest, ";")
+		at, _ := strconv.ParseInt(digits, 10, 64)
+		created <- [2]int64{at, ready.Load()}
+	}))
+	defer l.Close()
+	g.Get("https://" + l.Addr().String() + "/x")
+	for range 2 { // of robots.txt and the page
+		if at := proxytest.Receive(t, created, "a request"); at[0] < at[1] {
+			t.Errorf("signed at %d, and the connection is from %d", at[0], at[1])
+		}
+	}
 }
 
 // getAs sends a GET as a crawler.
@@ -174,80 +167,77 @@ func getAs(t *testing.T, g *proxytest.Gate, agent, url string) *http.Response {
 // Fetches of robots.txt are signed by the crawler whose request has caused them, each hop of a redirect for its own
 // authority and path, also with another User-Agent. A refresh is signed by the crawler that is named.
 func TestSignedRobots(t *testing.T) {
-	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		var g *proxytest.Gate
-		g = proxytest.Start(t, proxytest.Options{
-			Egress: func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-			Engine: func(c *policy.Config) {
-				c.Robots.UserAgent = "Fetcher/1.0"
-				c.Crawlers.Known = []*policy.Crawler{
-					signingCrawler("FirstBot", newTestKey(1), nil), signingCrawler("SecondBot", newTestKey(2), nil), {Name: "plain", UserAgents: []glob.Glob{glob.Text("PlainBot*")}},
-				}
-			},
-			RobotsTxt: func(rw http.ResponseWriter, r *http.Request) {
-				if r.TLS == nil {
-					http.Redirect(rw, r, g.HTTPS+"/hop?x=y", http.StatusFound)
-					return
-				}
+	var g *proxytest.Gate
+	g = proxytest.Start(t, proxytest.Options{
+		Engine: func(c *policy.Config) {
+			c.Robots.UserAgent = "Fetcher/1.0"
+			c.Crawlers.Known = []*policy.Crawler{
+				signingCrawler("FirstBot", newTestKey(1), nil), signingCrawler("SecondBot", newTestKey(2), nil), {Name: "plain", UserAgents: []glob.Glob{glob.Text("PlainBot*")}},
+			}
+		},
+		RobotsTxt: func(rw http.ResponseWriter, r *http.Request) {
+			if r.TLS == nil {
+				http.Redirect(rw, r, g.HTTPS+"/hop?x=y", http.StatusFound)
+				return
+			}
+			http.NotFound(rw, r)
+		},
+		Handler: func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hop" {
 				http.NotFound(rw, r)
-			},
-			Handler: func(rw http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/hop" {
-					http.NotFound(rw, r)
-				}
-			},
-		})
-		refresh := func(agent string) {
-			target, err := canonical.ParseURL(g.HTTPS + "/")
-			if err != nil {
-				t.Fatal(err)
 			}
-			e := g.Proxy.Settings.Engine
-			if _, err := e.Refresh(t.Context(), policy.Request{Target: target, UserAgent: agent, Crawler: e.Crawlers().Identify(policy.Client{UserAgent: agent})}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, step := range []struct {
-			do    func()
-			paths string
-			key   byte // 0: none
-		}{
-			{func() { getAs(t, g, "SecondBot/1.0", g.HTTP+"/page") }, "/robots.txt /hop?x=y /page", 2},
-			{func() { getAs(t, g, "FirstBot/1.0", g.HTTP+"/page") }, "/robots.txt /hop?x=y /page", 1},
-			{func() { getAs(t, g, "FirstBot/1.0", g.HTTPS+"/page") }, "/robots.txt /page", 1},
-			{func() { getAs(t, g, "PlainBot/1.0", g.HTTPS+"/page") }, "/robots.txt /page", 0},
-			{func() { getAs(t, g, "Unknown/1.0", g.HTTPS+"/page") }, "/page", 0},
-		} {
-			step.do()
-			var paths []string
-			for _, r := range g.TakeRequests() {
-				paths = append(paths, r.RequestURI)
-				if agent := r.UserAgent(); r.URL.Path != "/page" && agent != "Fetcher/1.0" {
-					t.Errorf("%s: User-Agent %s", r.RequestURI, agent)
-				}
-				if step.key == 0 {
-					wantUnsigned(t, r)
-				} else {
-					wantSigned(t, r, newTestKey(step.key), "string")
-				}
-			}
-			if got := strings.Join(paths, " "); got != step.paths {
-				t.Errorf("got the requests %s, want %s", got, step.paths)
-			}
-		}
-		refresh("Unknown/1.0") // it asks again as each of the two that have an answer
-		signed := 0
-		for _, r := range g.TakeRequests() {
-			if r.Header.Get("Signature") != "" {
-				wantSigned(t, r, newTestKey(1), "string")
-				signed += 10
-			}
-			signed++
-		}
-		if signed != 12 {
-			t.Errorf("%d requests of a refresh, %d signed, want 2, 1", signed%10, signed/10)
-		}
+		},
 	})
+	refresh := func(agent string) {
+		target, err := canonical.ParseURL(g.HTTPS + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := g.Proxy.Settings.Engine
+		if _, err := e.Refresh(t.Context(), policy.Request{Target: target, UserAgent: agent, Crawler: e.Crawlers().Identify(policy.Client{UserAgent: agent})}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		do    func()
+		paths string
+		key   byte // 0: none
+	}{
+		{func() { getAs(t, g, "SecondBot/1.0", g.HTTP+"/page") }, "/robots.txt /hop?x=y /page", 2},
+		{func() { getAs(t, g, "FirstBot/1.0", g.HTTP+"/page") }, "/robots.txt /hop?x=y /page", 1},
+		{func() { getAs(t, g, "FirstBot/1.0", g.HTTPS+"/page") }, "/robots.txt /page", 1},
+		{func() { getAs(t, g, "PlainBot/1.0", g.HTTPS+"/page") }, "/robots.txt /page", 0},
+		{func() { getAs(t, g, "Unknown/1.0", g.HTTPS+"/page") }, "/page", 0},
+	} {
+		step.do()
+		var paths []string
+		for _, r := range g.TakeRequests() {
+			paths = append(paths, r.RequestURI)
+			if agent := r.UserAgent(); r.URL.Path != "/page" && agent != "Fetcher/1.0" {
+				t.Errorf("%s: User-Agent %s", r.RequestURI, agent)
+			}
+			if step.key == 0 {
+				wantUnsigned(t, r)
+			} else {
+				wantSigned(t, r, newTestKey(step.key), "string")
+			}
+		}
+		if got := strings.Join(paths, " "); got != step.paths {
+			t.Errorf("got the requests %s, want %s", got, step.paths)
+		}
+	}
+	refresh("Unknown/1.0") // it asks again as each of the two that have an answer
+	signed := 0
+	for _, r := range g.TakeRequests() {
+		if r.Header.Get("Signature") != "" {
+			wantSigned(t, r, newTestKey(1), "string")
+			signed += 10
+		}
+		signed++
+	}
+	if signed != 12 {
+		t.Errorf("%d requests of a refresh, %d signed, want 2, 1", signed%10, signed/10)
+	}
 }
 
 // Through a parent proxy requests are signed as without one. CONNECT has no signature, nor has anything in a tunnel that is
@@ -358,48 +348,45 @@ func TestNeverUnsigned(t *testing.T) {
 		"panic":   func() []byte { panic("the key is 0123456789abcdef") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
-				for _, kept := range []bool{false, true} {
-					var signatures atomic.Int64
-					g := proxytest.Start(t, proxytest.Options{
-						Egress: func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-						Engine: func(c *policy.Config) {
-							c.Crawlers.Known = append(c.Crawlers.Known, signingCrawler("ExampleBot", failingKey{newTestKey(1), &signatures, f}, nil))
-						},
-					})
-					g.Ways(t, func(t *testing.T, v proxytest.Way) {
-						for _, method := range []string{"GET", "POST"} {
-							if signatures.Store(0); kept {
-								signatures.Store(2)
-								resp, _ := v.Get(t, "/first")
-								proxytest.WantStatus(t, resp, 200)
-								g.Next(t)
-								signatures.Store(0)
-							}
-							g.TakeRequests()
-							var body io.Reader
-							if method == "POST" {
-								body = strings.NewReader("a body")
-							}
-							resp, text := proxytest.Send(t, v.Client, method, v.Origin+"/second", body)
-							proxytest.WantStatus(t, resp, 500)
-							if !strings.Contains(text, "could not be signed") || strings.Contains(text, "0123456789abcdef") {
-								t.Errorf("the answer is %s", text)
-							}
-							if x := g.Next(t); x.Signed != "" || strings.Contains(x.Error, "0123456789abcdef") || x.Status != 500 {
-								t.Errorf("the record has Signed %q, Status %d, Error %q", x.Signed, x.Status, x.Error)
-							}
-							for _, r := range g.TakeRequests() {
-								t.Errorf("%s %s was sent: %v", r.Method, r.RequestURI, r.Header)
-							}
+			for _, kept := range []bool{false, true} {
+				var signatures atomic.Int64
+				g := proxytest.Start(t, proxytest.Options{
+					Engine: func(c *policy.Config) {
+						c.Crawlers.Known = append(c.Crawlers.Known, signingCrawler("ExampleBot", failingKey{newTestKey(1), &signatures, f}, nil))
+					},
+				})
+				g.Ways(t, func(t *testing.T, v proxytest.Way) {
+					for _, method := range []string{"GET", "POST"} {
+						if signatures.Store(0); kept {
+							signatures.Store(2)
+							resp, _ := v.Get(t, "/first")
+							proxytest.WantStatus(t, resp, 200)
+							g.Next(t)
+							signatures.Store(0)
 						}
-						signatures.Store(2)
-						resp, _ := v.Get(t, "/third")
-						proxytest.WantStatus(t, resp, 200)
-						g.Next(t)
-					})
-				}
-			})
+						g.TakeRequests()
+						var body io.Reader
+						if method == "POST" {
+							body = strings.NewReader("a body")
+						}
+						resp, text := proxytest.Send(t, v.Client, method, v.Origin+"/second", body)
+						proxytest.WantStatus(t, resp, 500)
+						if !strings.Contains(text, "could not be signed") || strings.Contains(text, "0123456789abcdef") {
+							t.Errorf("the answer is %s", text)
+						}
+						if x := g.Next(t); x.Signed != "" || strings.Contains(x.Error, "0123456789abcdef") || x.Status != 500 {
+							t.Errorf("the record has Signed %q, Status %d, Error %q", x.Signed, x.Status, x.Error)
+						}
+						for _, r := range g.TakeRequests() {
+							t.Errorf("%s %s was sent: %v", r.Method, r.RequestURI, r.Header)
+						}
+					}
+					signatures.Store(2)
+					resp, _ := v.Get(t, "/third")
+					proxytest.WantStatus(t, resp, 200)
+					g.Next(t)
+				})
+			}
 		})
 	}
 }
@@ -422,76 +409,73 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // With Asked, requests are signed from the one after the answer with Accept-Signature on: for this crawler and this origin.
 func TestSignedWhenAsked(t *testing.T) {
 	const ask = `sig1=("@authority" "signature-agent");tag="web-bot-auth"`
-	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		var asked proxy.AskedOrigins
-		g := proxytest.Start(t, proxytest.Options{
-			Egress: func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-			Engine: func(c *policy.Config) {
-				change := func(s *proxy.Signing) { s.Asked = &asked }
-				c.Crawlers.Known = []*policy.Crawler{signingCrawler("FirstBot", newTestKey(1), change), signingCrawler("SecondBot", newTestKey(2), change)}
-			},
-			Handler: func(rw http.ResponseWriter, r *http.Request) {
-				switch r.URL.Path {
-				case "/asks":
-					rw.Header().Set("Accept-Signature", ask)
-					rw.WriteHeader(http.StatusForbidden)
-				case "/hints":
-					rw.Header().Set("Accept-Signature", ask)
-					rw.WriteHeader(http.StatusEarlyHints)
-					rw.Header().Del("Accept-Signature")
-				case "/other":
-					rw.Header().Set("Accept-Signature", `sig1=("@authority");tag="other"`)
-				}
-			},
-		})
-		for _, step := range []struct {
-			agent, url string
-			key        byte // 0: none
-		}{
-			{"FirstBot/1.0", g.HTTP + "/plain", 0},
-			{"FirstBot/1.0", g.HTTP + "/other", 0},
-			{"FirstBot/1.0", g.HTTP + "/hints", 0},
-			{"FirstBot/1.0", g.HTTP + "/asks", 0}, // it is not repeated
-			{"FirstBot/1.0", g.HTTP + "/plain", 1},
-			{"FirstBot/1.0", g.HTTP + "/asks", 1},
-			{"FirstBot/1.0", g.HTTPS + "/plain", 0}, // another origin
-			{"SecondBot/1.0", g.HTTP + "/plain", 0}, // another crawler
-			{"SecondBot/1.0", g.HTTPS + "/asks", 0},
-			{"SecondBot/1.0", g.HTTPS + "/plain", 2},
-			{"FirstBot/1.0", g.HTTPS + "/plain", 0},
-			{"Unknown/1.0", g.HTTPS + "/asks", 0},
-			{"Unknown/1.0", g.HTTPS + "/plain", 0},
-		} {
-			resp := getAs(t, g, step.agent, step.url)
-			if strings.HasSuffix(step.url, "/asks") && (resp.StatusCode != 403 || resp.Header.Get("Accept-Signature") != ask) {
-				t.Errorf("%s: the client received %d, %v", step.url, resp.StatusCode, resp.Header)
+	var asked proxy.AskedOrigins
+	g := proxytest.Start(t, proxytest.Options{
+		Engine: func(c *policy.Config) {
+			change := func(s *proxy.Signing) { s.Asked = &asked }
+			c.Crawlers.Known = []*policy.Crawler{signingCrawler("FirstBot", newTestKey(1), change), signingCrawler("SecondBot", newTestKey(2), change)}
+		},
+		Handler: func(rw http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/asks":
+				rw.Header().Set("Accept-Signature", ask)
+				rw.WriteHeader(http.StatusForbidden)
+			case "/hints":
+				rw.Header().Set("Accept-Signature", ask)
+				rw.WriteHeader(http.StatusEarlyHints)
+				rw.Header().Del("Accept-Signature")
+			case "/other":
+				rw.Header().Set("Accept-Signature", `sig1=("@authority");tag="other"`)
 			}
-			pages := 0
-			for _, r := range g.TakeRequests() {
-				if r.URL.Path == "/robots.txt" {
-					continue
-				}
-				pages++
-				if step.key == 0 {
-					wantUnsigned(t, r)
-				} else {
-					wantSigned(t, r, newTestKey(step.key), "string")
-				}
-			}
-			if pages != 1 {
-				t.Errorf("%s %s: %d requests arrived", step.agent, step.url, pages)
-			}
-		}
-		// What a client sends is removed, also where nothing is set.
-		req, _ := http.NewRequestWithContext(t.Context(), "GET", g.HTTPS+"/plain", nil)
-		req.Header = http.Header{"User-Agent": {"FirstBot/1.0"}, "Signature": {"x"}, "Signature-Input": {"y"}, "Signature-Agent": {"z"}}
-		resp, err := g.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		wantUnsigned(t, g.Last())
+		},
 	})
+	for _, step := range []struct {
+		agent, url string
+		key        byte // 0: none
+	}{
+		{"FirstBot/1.0", g.HTTP + "/plain", 0},
+		{"FirstBot/1.0", g.HTTP + "/other", 0},
+		{"FirstBot/1.0", g.HTTP + "/hints", 0},
+		{"FirstBot/1.0", g.HTTP + "/asks", 0}, // it is not repeated
+		{"FirstBot/1.0", g.HTTP + "/plain", 1},
+		{"FirstBot/1.0", g.HTTP + "/asks", 1},
+		{"FirstBot/1.0", g.HTTPS + "/plain", 0}, // another origin
+		{"SecondBot/1.0", g.HTTP + "/plain", 0}, // another crawler
+		{"SecondBot/1.0", g.HTTPS + "/asks", 0},
+		{"SecondBot/1.0", g.HTTPS + "/plain", 2},
+		{"FirstBot/1.0", g.HTTPS + "/plain", 0},
+		{"Unknown/1.0", g.HTTPS + "/asks", 0},
+		{"Unknown/1.0", g.HTTPS + "/plain", 0},
+	} {
+		resp := getAs(t, g, step.agent, step.url)
+		if strings.HasSuffix(step.url, "/asks") && (resp.StatusCode != 403 || resp.Header.Get("Accept-Signature") != ask) {
+			t.Errorf("%s: the client received %d, %v", step.url, resp.StatusCode, resp.Header)
+		}
+		pages := 0
+		for _, r := range g.TakeRequests() {
+			if r.URL.Path == "/robots.txt" {
+				continue
+			}
+			pages++
+			if step.key == 0 {
+				wantUnsigned(t, r)
+			} else {
+				wantSigned(t, r, newTestKey(step.key), "string")
+			}
+		}
+		if pages != 1 {
+			t.Errorf("%s %s: %d requests arrived", step.agent, step.url, pages)
+		}
+	}
+	// What a client sends is removed, also where nothing is set.
+	req, _ := http.NewRequestWithContext(t.Context(), "GET", g.HTTPS+"/plain", nil)
+	req.Header = http.Header{"User-Agent": {"FirstBot/1.0"}, "Signature": {"x"}, "Signature-Input": {"y"}, "Signature-Agent": {"z"}}
+	resp, err := g.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	wantUnsigned(t, g.Last())
 }
 
 // A robots.txt that asks for signatures asks for them from the page on.

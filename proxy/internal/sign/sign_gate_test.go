@@ -186,85 +186,82 @@ func TestSigned(t *testing.T) {
 		{name: "report mode", method: "GET", path: "/private/x", headers: []string{"User-Agent", "ExampleBot reports"}},
 	}
 	key := newTestKey(1)
-	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		for _, form := range []string{"string", "dictionary"} {
-			g := proxytest.Start(t, proxytest.Options{
-				Robots:  "User-agent: *\nDisallow: /private/\nDisallow: /permitted/\n",
-				Handler: func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }, // else it closes the connection of a long one
-				Egress:  func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-				Engine: func(c *policy.Config) {
-					change := func(s *proxy.Signing) { s.Dictionary = form == "dictionary" }
-					reports := signingCrawler("reports", key, change)
-					reports.Mode = policy.Report
-					c.Crawlers.Known = []*policy.Crawler{reports}
-					withSigning(change)(c)
-					c.Overrides = []policy.Override{{Paths: []string{"/permitted/"}, Hosts: []glob.Glob{proxytest.MustHost(t, "*")}, Action: policy.Allow, Reason: "r"}}
-				},
-			})
-			t.Run(form, func(t *testing.T) {
-				g.Ways(t, func(t *testing.T, v proxytest.Way) {
-					for _, c := range cases {
-						if c.http1 && v.Name == "https HTTP/2" {
-							continue
-						}
-						t.Run(c.name, func(t *testing.T) {
-							req, err := http.NewRequestWithContext(t.Context(), c.method, v.Origin+c.path, strings.NewReader(c.body))
-							if err != nil {
-								t.Fatal(err)
-							}
-							if c.body == "" {
-								req.Body = http.NoBody
-							}
-							req.Header.Set("User-Agent", "ExampleBot/1.0")
-							for i := 0; i+1 < len(c.headers); i += 2 {
-								if name := c.headers[i]; name == "User-Agent" {
-									req.Header.Set(name, c.headers[i+1])
-								} else if http.CanonicalHeaderKey(name) == name {
-									req.Header.Add(name, c.headers[i+1])
-								} else {
-									req.Header[name] = []string{c.headers[i+1]}
-								}
-							}
-							resp, err := v.Client.Do(req)
-							if err != nil {
-								t.Fatal(err)
-							}
-							resp.Body.Close()
-							proxytest.WantStatus(t, resp, 200)
-							r, x := g.Last(), g.Next(t)
-							want := c.path
-							if c.sent != "" {
-								want = c.sent
-							}
-							if r.RequestURI != want {
-								t.Errorf("got %s, want %s", r.RequestURI, want)
-							}
-							wantSigned(t, r, key, form)
-							for name := range r.Header {
-								if plain := strings.ToLower(name); isSignature(name) && plain != "signature" && plain != "signature-input" && plain != "signature-agent" {
-									t.Errorf("the client's %s arrived", name)
-								}
-							}
-							if c.passes != "" && r.Header.Get(c.passes) != c.headers[1] {
-								t.Errorf("%s: got %q, want %q", c.passes, r.Header.Get(c.passes), c.headers[1])
-							}
-							if x.Signed != key.id || x.Signing <= 0 {
-								t.Errorf("the record has Signed %q after %v", x.Signed, x.Signing)
-							}
-							for name := range resp.Header {
-								if isSignature(name) {
-									t.Errorf("the client received %s", name)
-								}
-							}
-						})
+	for _, form := range []string{"string", "dictionary"} {
+		g := proxytest.Start(t, proxytest.Options{
+			Robots:  "User-agent: *\nDisallow: /private/\nDisallow: /permitted/\n",
+			Handler: func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }, // else it closes the connection of a long one
+			Engine: func(c *policy.Config) {
+				change := func(s *proxy.Signing) { s.Dictionary = form == "dictionary" }
+				reports := signingCrawler("reports", key, change)
+				reports.Mode = policy.Report
+				c.Crawlers.Known = []*policy.Crawler{reports}
+				withSigning(change)(c)
+				c.Overrides = []policy.Override{{Paths: []string{"/permitted/"}, Hosts: []glob.Glob{proxytest.MustHost(t, "*")}, Action: policy.Allow, Reason: "r"}}
+			},
+		})
+		t.Run(form, func(t *testing.T) {
+			g.Ways(t, func(t *testing.T, v proxytest.Way) {
+				for _, c := range cases {
+					if c.http1 && v.Name == "https HTTP/2" {
+						continue
 					}
-				})
-				for _, r := range robotsRequests(g) {
-					wantSigned(t, r, key, form)
+					t.Run(c.name, func(t *testing.T) {
+						req, err := http.NewRequestWithContext(t.Context(), c.method, v.Origin+c.path, strings.NewReader(c.body))
+						if err != nil {
+							t.Fatal(err)
+						}
+						if c.body == "" {
+							req.Body = http.NoBody
+						}
+						req.Header.Set("User-Agent", "ExampleBot/1.0")
+						for i := 0; i+1 < len(c.headers); i += 2 {
+							if name := c.headers[i]; name == "User-Agent" {
+								req.Header.Set(name, c.headers[i+1])
+							} else if http.CanonicalHeaderKey(name) == name {
+								req.Header.Add(name, c.headers[i+1])
+							} else {
+								req.Header[name] = []string{c.headers[i+1]}
+							}
+						}
+						resp, err := v.Client.Do(req)
+						if err != nil {
+							t.Fatal(err)
+						}
+						resp.Body.Close()
+						proxytest.WantStatus(t, resp, 200)
+						r, x := g.Last(), g.Next(t)
+						want := c.path
+						if c.sent != "" {
+							want = c.sent
+						}
+						if r.RequestURI != want {
+							t.Errorf("got %s, want %s", r.RequestURI, want)
+						}
+						wantSigned(t, r, key, form)
+						for name := range r.Header {
+							if plain := strings.ToLower(name); isSignature(name) && plain != "signature" && plain != "signature-input" && plain != "signature-agent" {
+								t.Errorf("the client's %s arrived", name)
+							}
+						}
+						if c.passes != "" && r.Header.Get(c.passes) != c.headers[1] {
+							t.Errorf("%s: got %q, want %q", c.passes, r.Header.Get(c.passes), c.headers[1])
+						}
+						if x.Signed != key.id || x.Signing <= 0 {
+							t.Errorf("the record has Signed %q after %v", x.Signed, x.Signing)
+						}
+						for name := range resp.Header {
+							if isSignature(name) {
+								t.Errorf("the client received %s", name)
+							}
+						}
+					})
 				}
 			})
-		}
-	})
+			for _, r := range robotsRequests(g) {
+				wantSigned(t, r, key, form)
+			}
+		})
+	}
 }
 
 // robotsRequests returns the requests for robots.txt that arrived.
@@ -279,70 +276,64 @@ func robotsRequests(g *proxytest.Gate) (all []*http.Request) {
 
 // What crawlers without a signature, and unknown clients, send passes as it came.
 func TestUnsigned(t *testing.T) {
-	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		g := proxytest.Start(t, proxytest.Options{
-			Egress: func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-			Engine: func(c *policy.Config) {
-				c.Crawlers.Known = []*policy.Crawler{signingCrawler("SignedBot", newTestKey(1), nil), {Name: "ExampleBot", UserAgents: []glob.Glob{glob.Text("*ExampleBot*")}}}
-			},
-		})
-		own := []string{"Signature", "sig9=:AA==:", "Signature-Input", `sig9=("@path")`, "Signature-Agent", `"https://own.example"`}
-		g.Ways(t, func(t *testing.T, v proxytest.Way) {
-			for _, agent := range []string{"ExampleBot/1.0", "Unknown/1.0"} {
-				req, _ := http.NewRequestWithContext(t.Context(), "GET", v.Origin+"/a", nil)
-				req.Header.Set("User-Agent", agent)
-				for i := 0; i < len(own); i += 2 {
-					req.Header.Set(own[i], own[i+1])
-				}
-				resp, err := v.Client.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				resp.Body.Close()
-				r, x := g.Last(), g.Next(t)
-				for i := 0; i < len(own); i += 2 {
-					if got := r.Header[own[i]]; !slices.Equal(got, own[i+1:i+2]) {
-						t.Errorf("%s: %s: got %q, want %q", agent, own[i], got, own[i+1])
-					}
-				}
-				if x.Signed != "" || x.Signing != 0 {
-					t.Errorf("%s: the record has Signed %q, %v", agent, x.Signed, x.Signing)
-				}
-			}
-		})
-		for _, r := range robotsRequests(g) {
-			wantUnsigned(t, r)
-		}
+	g := proxytest.Start(t, proxytest.Options{
+		Engine: func(c *policy.Config) {
+			c.Crawlers.Known = []*policy.Crawler{signingCrawler("SignedBot", newTestKey(1), nil), {Name: "ExampleBot", UserAgents: []glob.Glob{glob.Text("*ExampleBot*")}}}
+		},
 	})
-}
-
-// Fields of a signature in the trailer of a client's request are removed, too.
-func TestSignedTrailer(t *testing.T) {
-	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) {
-		g := proxytest.Start(t, proxytest.Options{
-			Egress:  func(e *proxy.Egress) { e.OnlyNetHTTP = onlyNetHTTP },
-			Engine:  withSigning(nil),
-			Handler: func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }, // then the trailer is known
-		})
-		g.Ways(t, func(t *testing.T, v proxytest.Way) {
-			req, err := http.NewRequestWithContext(t.Context(), "POST", v.Origin+"/upload", io.NopCloser(strings.NewReader("a body")))
-			if err != nil {
-				t.Fatal(err)
+	own := []string{"Signature", "sig9=:AA==:", "Signature-Input", `sig9=("@path")`, "Signature-Agent", `"https://own.example"`}
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		for _, agent := range []string{"ExampleBot/1.0", "Unknown/1.0"} {
+			req, _ := http.NewRequestWithContext(t.Context(), "GET", v.Origin+"/a", nil)
+			req.Header.Set("User-Agent", agent)
+			for i := 0; i < len(own); i += 2 {
+				req.Header.Set(own[i], own[i+1])
 			}
-			req.Header.Set("User-Agent", "ExampleBot/1.0")
-			req.Trailer = http.Header{"Signature": {"x"}, "Signature-Input": {"y"}}
 			resp, err := v.Client.Do(req)
 			if err != nil {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
-			proxytest.WantStatus(t, resp, 200)
-			r := g.Last()
-			wantSigned(t, r, newTestKey(1), "string")
-			if len(r.Trailer) != 0 {
-				t.Errorf("the trailer %v arrived", r.Trailer)
+			r, x := g.Last(), g.Next(t)
+			for i := 0; i < len(own); i += 2 {
+				if got := r.Header[own[i]]; !slices.Equal(got, own[i+1:i+2]) {
+					t.Errorf("%s: %s: got %q, want %q", agent, own[i], got, own[i+1])
+				}
 			}
-		})
+			if x.Signed != "" || x.Signing != 0 {
+				t.Errorf("%s: the record has Signed %q, %v", agent, x.Signed, x.Signing)
+			}
+		}
+	})
+	for _, r := range robotsRequests(g) {
+		wantUnsigned(t, r)
+	}
+}
+
+// Fields of a signature in the trailer of a client's request are removed, too.
+func TestSignedTrailer(t *testing.T) {
+	g := proxytest.Start(t, proxytest.Options{
+		Engine:  withSigning(nil),
+		Handler: func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }, // then the trailer is known
+	})
+	g.Ways(t, func(t *testing.T, v proxytest.Way) {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", v.Origin+"/upload", io.NopCloser(strings.NewReader("a body")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("User-Agent", "ExampleBot/1.0")
+		req.Trailer = http.Header{"Signature": {"x"}, "Signature-Input": {"y"}}
+		resp, err := v.Client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		proxytest.WantStatus(t, resp, 200)
+		r := g.Last()
+		wantSigned(t, r, newTestKey(1), "string")
+		if len(r.Trailer) != 0 {
+			t.Errorf("the trailer %v arrived", r.Trailer)
+		}
 	})
 }
 

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"robotsgate/proxy/internal/proxytest"
 )
 
 // What of a request's fields is for the next hop, and what could lead an origin
@@ -32,7 +30,7 @@ func TestWireToHTTP2(t *testing.T) {
 		lines := strings.ToLower(row.fields)
 		return row.reply != wireReply{} || strings.Contains(lines, "websocket") || strings.Contains(lines, "expect:") // which are HTTP/1.1's
 	})
-	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) { newWire(t, true, onlyNetHTTP).runAll(t, rows) })
+	newWire(t, true).runAll(t, rows)
 }
 
 // reroutingRows returns the columns of each row of the table of headers that reroute a request.

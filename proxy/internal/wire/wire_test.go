@@ -106,7 +106,7 @@ type wire struct {
 }
 
 // newWire starts origins that take requests in TLS over HTTP/2 if http2 says so, and a gate in front of them.
-func newWire(t *testing.T, http2, onlyNetHTTP bool) *wire {
+func newWire(t *testing.T, http2 bool) *wire {
 	authority, err := ca.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,6 @@ func newWire(t *testing.T, http2, onlyNetHTTP bool) *wire {
 	socks := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) { origins.serve(conn) })
 	g := proxytest.Start(t, proxytest.Options{
 		Egress: func(e *proxy.Egress) {
-			e.OnlyNetHTTP = onlyNetHTTP
 			e.Roots, e.Parent = roots, &url.URL{Scheme: "socks5", Host: socks.Host}
 		},
 		Proxy: func(o *proxy.Options) { o.Done = func(*proxy.Record) {} },
@@ -138,7 +137,7 @@ func (row wireRow) tame() bool {
 
 // runWire runs a table. The rows share a gate, but no origin at the same time.
 func runWire(t *testing.T, rows []wireRow) {
-	proxytest.WithEither(t, func(t *testing.T, onlyNetHTTP bool) { newWire(t, false, onlyNetHTTP).runAll(t, rows) })
+	newWire(t, false).runAll(t, rows)
 }
 
 func (w *wire) runAll(t *testing.T, rows []wireRow) {
