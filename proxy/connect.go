@@ -27,7 +27,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, s, target, badRequest(err))
 		return
 	}
-	o := &opening{inbound: newInbound(s, r), target: target, ctx: r.Context(), kind: client.KindOf(r), writer: w}
+	o := &opening{inbound: newInbound(s, r), target: target, ctx: r.Context(), writer: w}
 	if !isOwn(target) && !s.Passthrough(target.Hostname()) && p.refuseTunnel(o, r) {
 		return
 	}
@@ -87,7 +87,7 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 	defer p.silent.Remove(conn)
 	t := newTunnel(o)
 	t.client, t.login, t.port, t.socks = under, o.login, o.port, o.inbound.conn.socks
-	t.TLSClient = client.TLSClient{Kind: o.kind, Target: t.authority, Redirected: o.inbound.conn.redirected}
+	t.TLSClient = client.TLSClient{Target: t.authority, Redirected: o.inbound.conn.redirected}
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	first, err := rd.Peek(1)
 	if err != nil {

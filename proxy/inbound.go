@@ -115,7 +115,6 @@ type opening struct {
 	inbound // without target
 	target  canonical.Target
 	ctx     context.Context // ends when the client disconnects
-	kind    *client.Kind
 
 	writer http.ResponseWriter // of the CONNECT; nil: there was none
 	begun  net.Conn            // the connection in TLS, if there was no CONNECT

@@ -31,7 +31,7 @@ package proxy
 //	a page of the gate's own address:
 //		gatepages.go, or Settings.Pages in settings.go for one that another package serves
 //	the settings that the gate recommends for a kind of client:
-//		pages/gate.txt on the page, proxy/internal/client/kind.go in the log
+//		pages/gate.txt
 //	headers that are removed from requests:
 //		proxy/internal/header/rerouting.txt for those that change what a server serves, proxy/internal/header/header.go otherwise
 //	when a request is signed:
@@ -179,15 +179,6 @@ type Connections struct {
 func (p *Proxy) Connections() (c Connections) {
 	c.Open, c.Tunnels, c.Rejected = p.conns.Counts()
 	return c
-}
-
-// An UntrustingClient has rejected the gate's certificate.
-type UntrustingClient = client.UntrustingClient
-
-// UntrustingClients returns the clients that have rejected the gate's certificate in the last
-// hour, and have not sent a request through TLS since.
-func (p *Proxy) UntrustingClients() []UntrustingClient {
-	return p.hints.Untrusting(time.Now().Add(-time.Hour))
 }
 
 // LoginComparisons returns how many passwords have been compared with a hash. Each

@@ -179,7 +179,7 @@ func (p *Proxy) beginTLS(b *beginning, conn net.Conn) {
 	p.silent.Remove(c) // intercept adds it again
 	o := &opening{
 		inbound: newTunnelInbound(s, b.connection, b.login), target: target, ctx: c.Disconnect.ConnContext(context.Background()),
-		kind: client.KindOf(nil), begun: netconn.NewPrefixed(conn, hello.Read), port: b.port,
+		begun: netconn.NewPrefixed(conn, hello.Read), port: b.port,
 	}
 	_ = c.SetDeadline(time.Time{}) // the decision may take longer, and detects that the client leaves by a read
 	if !p.openTunnel(o) {

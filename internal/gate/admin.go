@@ -123,10 +123,6 @@ func (g *Gate) alerts(c *Config, engine *policy.Engine) []admin.Alert {
 		add("snapshots", "Snapshots of robots.txt can't be saved, so that they stay in memory, and are lost at the end of the process:",
 			"Check the space and permissions of data_dir. The gate tries again by itself.", err.Error())
 	}
-	if clients := untrusting(g); len(clients) > 0 {
-		add("trust", "These clients have rejected the gate's certificates in the last hour:",
-			"Give each client the CA, as its line says. robotsgate doctor, in the shell that starts the client, checks it.", clients...)
-	}
 	return all
 }
 
@@ -135,13 +131,6 @@ func expiredOverrides(c *Config, now time.Time) (all []string) {
 		if o.Expired(now) {
 			all = append(all, fmt.Sprintf("overrides[%d], %q: expired at %s", i, o.Reason, o.Expires.UTC().Format(time.RFC3339)))
 		}
-	}
-	return all
-}
-
-func untrusting(g *Gate) (all []string) {
-	for _, u := range g.proxy.UntrustingClients() {
-		all = append(all, fmt.Sprintf("%s, %s: %s", u.Address, u.Kind, u.Trust))
 	}
 	return all
 }

@@ -62,7 +62,7 @@ func (c *Conn) detect(p []byte) (n int) {
 	case recordTypeHandshake:
 		// Not in Read, where net/http would log a failure without its reason.
 		c.secure, c.err = c.listener.Hints.Handshake(netconn.NewPrefixed(c.Conn, bytes.Clone(p[:n])), c.listener.TLS,
-			&TLSClient{Kind: tlsProxy, Target: "the gate itself"})
+			&TLSClient{Target: "the gate itself"})
 	default:
 		return n
 	}
