@@ -7,9 +7,6 @@ import (
 	"robotsgate/proxy/internal/sfv"
 )
 
-// NPMPackage is the page /crawler as a package manager reads it.
-type NPMPackage = npmPackage
-
 // UsageFields returns the response header's fields for what is stated about the use of a page.
 func UsageFields(stated usage.Stated) http.Header {
 	h, f := http.Header{}, sfv.New()

@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 
 	"robotsgate/internal/escape"
 	"robotsgate/policy/canonical"
-	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/header"
 )
 
@@ -57,7 +55,7 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		facts.Proxy = "http://" + loginPlaceholder + "@" + facts.Address
 	}
 	var page bytes.Buffer
-	contentType, status := "text/plain; charset=utf-8", http.StatusOK
+	contentType := "text/plain; charset=utf-8"
 	switch cmp.Or(r.URL.Path, "/") {
 	case "/":
 		h.Set("Vary", "Accept")
@@ -69,9 +67,6 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 			_ = htmlPages.ExecuteTemplate(&page, "gate.html", facts)
 		}
 	case "/ca.pem":
-		if r.URL.RawQuery == "trying" { // robotsgate doctor
-			p.hints.Try(client.AddrOf(connOf(r).client))
-		}
 		contentType = "application/x-pem-file"
 		page.Write(p.CA())
 	case "/bundle.pem":
@@ -79,17 +74,7 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		page.Write(p.Bundle())
 	case "/crawler":
 		h.Set("Cache-Control", "no-store")
-		h.Set("Vary", "Accept")
-		refused := p.introduce(&page, r)
-		if strings.Contains(r.Header.Get("Accept"), "json") {
-			contentType = "application/json"
-			page = asPackage(page.String())
-		}
-		// For wget2, which sends its login only after a 407.
-		if refused != nil && refused.status == http.StatusProxyAuthRequired && r.URL.RawQuery == "challenge" && newInbound(p.settings.Load(), r).login == nil {
-			h.Set("Proxy-Authenticate", loginChallenge)
-			status = http.StatusProxyAuthRequired
-		}
+		p.introduce(&page, r)
 	case "/env": // a shell executes it: Address has the characters of ownAddress only
 		_ = textPages.ExecuteTemplate(&page, "env.txt", facts)
 	case "/proxy.pac":
@@ -110,13 +95,11 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(page.Len())) // for HEAD as well
-	w.WriteHeader(status)
 	w.Write(page.Bytes())
 }
 
-// introduce writes which crawler the gate takes a client for, or why it refuses the client,
-// and then the certificates, so that robotsgate doctor needs one request only.
-func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) (refused *answer) {
+// introduce writes which crawler the gate takes a client for, or why it refuses the client.
+func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) {
 	in := newInbound(p.settings.Load(), r)
 	k, refused := p.clients.identify(r.Context(), in.settings.Engine.Crawlers(), senderOf(&in))
 	if refused != nil {
@@ -124,8 +107,6 @@ func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) (refused *answer)
 	} else {
 		fmt.Fprintf(page, "crawler: %s\n", escape.Printable(k.Name))
 	}
-	page.Write(p.CA())
-	return refused
 }
 
 // ownAddress returns the address at which the client has reached the gate: its Host field, since
@@ -151,35 +132,4 @@ func route(r *http.Request, address string) string {
 		return "HTTPS " + address + "; PROXY " + address
 	}
 	return "PROXY " + address
-}
-
-// A npmPackage is what a registry of npm says about a package.
-type npmPackage struct {
-	Name        string                       `json:"name"`
-	Description string                       `json:"description"`
-	Tags        map[string]string            `json:"dist-tags"`
-	Versions    map[string]npmPackageVersion `json:"versions"`
-}
-
-type npmPackageVersion struct {
-	Name        string            `json:"name"`
-	Version     string            `json:"version"`
-	Description string            `json:"description"`
-	Deprecated  string            `json:"deprecated"`
-	Dist        map[string]string `json:"dist"`
-}
-
-// asPackage returns the page /crawler as a package of npm with this name. npm, pnpm and yarn can
-// show the description of a package, or why it is deprecated, but not a text, and so robotsgate
-// doctor can try them. There is no archive: nothing can be installed.
-func asPackage(text string) (page bytes.Buffer) {
-	const name, version = "crawler", "1.0.0"
-	_ = json.NewEncoder(&page).Encode(npmPackage{ // strings can be encoded
-		Name: name, Description: text, Tags: map[string]string{"latest": version},
-		Versions: map[string]npmPackageVersion{version: {
-			Name: name, Version: version, Description: text, Deprecated: text,
-			Dist: map[string]string{"tarball": "http://" + ownName + "/none.tgz", "shasum": strings.Repeat("0", 40)},
-		}},
-	})
-	return page
 }

@@ -11,16 +11,15 @@ import (
 // Doctor checks that this shell's clients use a gate and trust its CA.
 type Doctor struct {
 	Configured
-	JSON    bool     `help:"Print JSON."`
-	Confine bool     `help:"Try to get out of run --confine in the ways that differ from machine to machine, and report each."`
-	Clients []string `arg:"" optional:"" name:"CLIENT" help:"Check only these: curl, wget, wget2, requests, scrapy, node, npm, pnpm, yarn, java, go, or a browser: chromium, firefox, playwright, puppeteer, selenium."`
+	JSON    bool `help:"Print JSON."`
+	Confine bool `help:"Try to get out of run --confine in the ways that differ from machine to machine, and report each."`
 }
 
 // Run prints the findings.
 func (d *Doctor) Run(ctx context.Context, s console.Streams) error {
 	if d.Confine {
-		if len(d.Clients) > 0 || d.Config != "" {
-			return errors.New("doctor --confine takes no CLIENT and no -c: its gate has a configuration of its own")
+		if d.Config != "" {
+			return errors.New("doctor --confine takes no -c: its gate has a configuration of its own")
 		}
 		return doctor.TryConfinement(ctx, s, d.JSON)
 	}
@@ -28,5 +27,5 @@ func (d *Doctor) Run(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	return doctor.Run(ctx, s, c, d.Clients, d.JSON)
+	return doctor.Run(ctx, s, c, d.JSON)
 }

@@ -1,36 +1,30 @@
-// Package doctor checks that a shell's clients use a gate and trust its CA, and what a gate depends on: its fleet, the
-// directories of its keys, and the state of its audit log.
+// Package doctor checks that a shell's clients use a gate and trust its CA, and what the gate's configuration names: the
+// store of its fleet and the keys of its crawlers.
 package doctor
 
 // Where to change what.
 //
-//	what is checked of a directory of keys:
-//		signing.go
-//	what is recommended for a client:
-//		clients.go and browsers.go
+//	what is checked of a shell:
+//		shell.go
+//	the requests through the gate:
+//		requests.go
 //	what doctor --confine prints:
 //		confine.go
 
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"text/tabwriter"
-	"time"
 
-	"robotsgate/internal/ca"
 	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
 	"robotsgate/internal/escape"
+	"robotsgate/internal/fleet"
 	"robotsgate/internal/gate"
+	"robotsgate/internal/keyfile"
 )
 
 // AttemptCommand is a command for processes of doctor --confine. It is in no help.
@@ -57,58 +51,27 @@ func fault(subject, text string, advice ...string) finding {
 	return finding{subject, failed, text, advice}
 }
 
-// A diagnosis has what is known of the gate and this shell.
-type diagnosis struct {
-	config *gate.Config
-	dir    string
-	asked  map[string]gateAnswer // what answers at the proxies of the variables and of the configuration
-	gate   gateAnswer            // the first gate of these; its url is "" if there is none
-	files  ca.ClientFiles        // what clients need to trust the gate
-	get    []string              // the commands that download files; none if they are on this machine
-	unset  bool                  // a variable of the shell is missing or wrong
-}
-
-// Run checks this shell and the gate of a configuration, and prints the findings. Of clients it checks only those named;
-// without a name all except browsers.
-func Run(ctx context.Context, s console.Streams, c *gate.Config, clients []string, json bool) error {
-	chosen, err := choose(clients)
-	if err != nil {
-		return err
-	}
+// Run checks this shell and the gate of a configuration, and prints the findings.
+func Run(ctx context.Context, s console.Streams, c *gate.Config, json bool) error {
 	dir, err := gate.DataDir(c)
 	if err != nil {
 		return err
 	}
-	// Clients run in process groups of their own, which a terminal's signals do not reach.
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	e := &diagnosis{config: c, dir: dir, asked: map[string]gateAnswer{}}
 	findings := []finding{e.findGate(ctx)}
-	if e.gate.url != "" {
-		findings = append(findings, e.certificate())
-	}
-	variables, advice := e.proxyVariables(), e.env()
-	if variables.verdict == failed {
-		advice = nil // it is there already
-	}
-	trust := e.trustVariables(advice)
-	e.unset = variables.verdict == failed || trust.verdict == failed
-	findings = append(findings, variables, trust)
-	if e.gate.url != "" {
-		tried, err := e.try(ctx, chosen, len(clients) > 0)
-		if err != nil {
-			return err
-		}
-		findings = append(findings, tried...)
+	if e.gate.err != nil {
+		findings = append(findings, e.proxyVariables())
+	} else {
+		findings = append(findings, e.certificate(), e.proxyVariables(), e.trustVariables(), e.request(ctx))
+		findings = append(findings, e.curl(ctx)...)
 	}
 	for _, w := range c.Warnings() {
-		findings = append(findings, finding{"configuration", unknown, escape.Printable(w.String()), nil})
+		findings = append(findings, finding{"configuration", unknown, w.String(), nil})
 	}
 	findings = append(findings, checkFleet(ctx, c)...)
-	findings = append(findings, checkSigning(ctx, c)...)
-	findings = append(findings, checkEvidence(ctx, c)...)
-	if ctx.Err() != nil {
-		return errors.New("interrupted")
+	findings = append(findings, checkKeys(c)...)
+	for i := range findings {
+		findings[i].text = escape.Printable(findings[i].text)
 	}
 	if json {
 		return encodeFindings(s, findings)
@@ -117,6 +80,43 @@ func Run(ctx context.Context, s console.Streams, c *gate.Config, clients []strin
 		return err
 	}
 	return statusOf(findings)
+}
+
+// checkFleet checks the store of the fleet, if the configuration names one.
+func checkFleet(ctx context.Context, c *gate.Config) (all []finding) {
+	if !c.Fleet.On() {
+		return nil
+	}
+	var err error
+	o := fleet.Options{Settings: fleet.Settings{Config: c.Fleet}}
+	if o.Key, err = c.Fleet.ReadKey(); err != nil {
+		return []finding{fault("fleet key", err.Error())}
+	}
+	if o.Roots, err = c.Fleet.ReadRoots(); err != nil {
+		return []finding{fault("fleet store", err.Error())}
+	}
+	for _, f := range fleet.Check(ctx, o) {
+		v := map[fleet.Verdict]verdict{fleet.Passed: passed, fleet.Warned: unknown, fleet.Failed: failed}[f.Verdict]
+		all = append(all, finding{"fleet " + f.Subject, v, f.Text, f.Advice})
+	}
+	return all
+}
+
+// checkKeys has a line for the key of each crawler with signed requests.
+func checkKeys(c *gate.Config) (all []finding) {
+	for _, crawler := range c.Crawlers {
+		key, file := crawler.Sign.Key(), crawler.Sign.KeyFile
+		if key == nil {
+			continue
+		}
+		f := finding{"signing key", passed, fmt.Sprintf("%s, of %s: %s", filepath.Base(file), crawler.Name, key.ID()), nil}
+		if mode, exposed := keyfile.Exposed(file); exposed {
+			f.verdict, f.advice = unknown, []string{"chmod 600 " + clientenv.QuoteShell(file)}
+			f.text += fmt.Sprintf("; the group or others may read it (mode %04o)", mode)
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 // encodeFindings prints the findings as JSON.
@@ -167,49 +167,4 @@ func named(c *gate.Config, command string) string {
 		return command
 	}
 	return command + " -c " + clientenv.QuoteShell(c.File())
-}
-
-// certFile returns the file with the CA of the configuration.
-func (e *diagnosis) certFile() string {
-	if e.config.HTTPS.CACert != "" {
-		return e.config.HTTPS.CACert
-	}
-	return filepath.Join(e.dir, "ca.pem")
-}
-
-// certificate checks the CA that the gate signs with.
-func (e *diagnosis) certificate() finding {
-	file := e.certFile()
-	data, err := os.ReadFile(file)
-	ends, left := console.Date(e.gate.signer.NotAfter), time.Until(e.gate.signer.NotAfter)
-	renew := named(e.config, "robotsgate ca --renew") + ", give clients the new certificate, then send the gate a SIGHUP or restart it"
-	switch {
-	case left <= 0:
-		return fault("CA", "expired on "+ends, renew)
-	case err != nil:
-		return finding{"CA", unknown, fmt.Sprintf("%s/ca.pem, until %s; %s can't be read", e.gate.url, ends, file), nil}
-	case !e.holds(data) && e.gate.url != e.configured():
-		return finding{"CA", unknown, fmt.Sprintf("%s/ca.pem, until %s; %s is another gate's", e.gate.url, ends, file), nil}
-	case !e.holds(data):
-		return fault("CA", "the gate signs with another CA than that in "+file, "name the gate's configuration with -c, or restart the gate")
-	case !certificatesIn(data)[0].Equal(e.gate.signer):
-		return finding{"CA", passed, fmt.Sprintf("%s holds a new one; the gate signs with the old one until a SIGHUP or a restart, at most until %s", file, ends), nil}
-	case left < 30*24*time.Hour:
-		return fault("CA", fmt.Sprintf("%s, until %s, which is soon", file, ends), renew)
-	}
-	return finding{"CA", passed, fmt.Sprintf("%s, until %s", file, ends), nil}
-}
-
-func certificatesIn(data []byte) (out []*x509.Certificate) {
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// holds reports whether data has the CA that the gate signs with.
-func (e *diagnosis) holds(data []byte) bool {
-	return e.gate.url != "" && slices.ContainsFunc(certificatesIn(data), e.gate.signer.Equal)
 }

@@ -218,7 +218,7 @@ func wantHealthyFleet(t *testing.T, text string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	gatetest.Write(t, file, text)
-	out, _ := exec.CommandContext(t.Context(), "robotsgate", "doctor", "-c", file, "go").CombinedOutput() // exit status 1: there is no gate
+	out, _ := exec.CommandContext(t.Context(), "robotsgate", "doctor", "-c", file).CombinedOutput() // exit status 1: there is no gate
 	ok := 0
 	for line := range strings.Lines(string(out)) {
 		if words := strings.Fields(line); len(words) > 2 && words[0] == "fleet" && words[2] == "ok" {

@@ -10,8 +10,6 @@ package keyfile
 //		parse.go for the contents, file.go for the file, and a vector in testdata
 //	the directory of keys, and its header lines:
 //		directory.go; as a page of the gate's own address: internal/gate/signing.go
-//	what doctor checks of a directory:
-//		verify.go
 
 import (
 	"crypto/ed25519"

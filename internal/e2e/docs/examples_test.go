@@ -76,7 +76,7 @@ func TestReadmeConsole(t *testing.T) {
 
 // readersPath returns a PATH that begins with a wrapper of robotsgate. Doctor and env get a
 // configuration from it, since the gate of a demonstration has neither the usual port nor the usual
-// data_dir. Doctor without clients tries only curl.
+// data_dir.
 func readersPath(t *testing.T, dir string, demo *gatetest.Demo) string {
 	t.Helper()
 	program, err := exec.LookPath("robotsgate")
@@ -89,7 +89,7 @@ func readersPath(t *testing.T, dir string, demo *gatetest.Demo) string {
 command=$1
 shift
 case $command in
-doctor) exec %[1]s doctor -c %[2]s "${@:-curl}" ;;
+doctor) exec %[1]s doctor -c %[2]s "$@" ;;
 env) exec %[1]s env -c %[2]s "$@" ;;
 *) exec %[1]s "$command" "$@" ;;
 esac

@@ -31,7 +31,7 @@ func TestReadmeShell(t *testing.T) {
 		then         string // what is typed next
 		want         string // in the output
 	}{
-		{"sh", `eval "$(robotsgate env)"`, `sh, bash|doctor`, refused, "goes through the gate and trusts its CA\n403\n"},
+		{"sh", `eval "$(robotsgate env)"`, `sh, bash|doctor`, refused, "comes through\n403\n"},
 		{"bash", `eval "$(robotsgate env)"`, `sh, bash`, refused, "403\n"},
 		{"fish", `eval "$(robotsgate env)"`, `fish`, refused, "403\n"},
 		{"sh", "robotsgate run --token", ``, "", "1 denied"},

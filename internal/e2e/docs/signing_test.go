@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -73,12 +75,22 @@ func wantDirectory(t *testing.T, dir string) (ids string) {
 	if err := json.Unmarshal([]byte(body), &set); err != nil {
 		t.Fatal(err)
 	}
+	var keys []*keyfile.Key
 	for _, file := range []string{"news-key.pem", "next.pem"} {
 		key, err := keyfile.Load(filepath.Join(dir, file))
 		if err == nil && strings.Contains(body, key.ID()) {
-			if err := keyfile.CheckHeaders(h, []byte(body), key, "bots.example.com", time.Now()); err != nil {
-				t.Errorf("%s: %v", file, err)
-			}
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b *keyfile.Key) int { return strings.Index(body, a.ID()) - strings.Index(body, b.ID()) })
+	created := regexp.MustCompile(`;created=(\d+)`).FindStringSubmatch(h.Get("Signature-Input"))
+	if created == nil {
+		t.Fatalf("the directory has the header lines %v", h)
+	}
+	seconds, _ := strconv.ParseInt(created[1], 10, 64)
+	for _, want := range keyfile.Headers(keys, "bots.example.com", time.Unix(seconds, 0)) {
+		if got := h.Get(want.Name); got != want.Value {
+			t.Errorf("%s: got %s, want %s", want.Name, got, want.Value)
 		}
 	}
 	for _, k := range set.Keys {
