@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"testing"
 
@@ -28,8 +29,13 @@ const (
 	forbidden = "HTTP/1.1 403 Forbidden\n\n"
 )
 
-// inward fails as a Transport does that may not connect to the origin.
-var inward = origintest.Fails(fmt.Errorf("dial: %w", snapshot.ErrProhibited))
+// failures are those of origintest, and those of a Transport that has not asked the origin.
+var failures = func() map[string]origintest.Answer {
+	all := maps.Clone(origintest.Failures)
+	all["inward"] = origintest.Fails(fmt.Errorf("dial: %w", snapshot.ErrProhibited))
+	all["exhausted"] = origintest.Fails(fmt.Errorf("dial: %w", snapshot.ErrExhausted))
+	return all
+}()
 
 // defaults are DefaultRobots with a small cache.
 func defaults() Robots {
@@ -96,6 +102,8 @@ func verdict(d Decision, err error) string {
 		return "error nohost"
 	case errors.Is(err, snapshot.ErrProhibited):
 		return "error prohibited"
+	case errors.Is(err, snapshot.ErrExhausted):
+		return "error exhausted"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "error deadline"
 	case err != nil:

@@ -127,11 +127,7 @@ func (s *scene) step(verb string, args []string) {
 }
 
 func (s *scene) origin(url, answer, coding string) {
-	if answer == "inward" {
-		s.web.Serve(absolute(url), inward)
-		return
-	}
-	if f := origintest.Failures[answer]; f != nil {
+	if f := failures[answer]; f != nil {
 		s.web.Serve(absolute(url), f)
 		return
 	}

@@ -38,7 +38,6 @@ func (a *admin) alerts(s *status) []Alert {
 	}
 	all = append(all, refusedLogins(s.Causes)...)
 	all = append(all, unreachable(s.Unreachable, s.Now)...)
-	all = append(all, forbidden(s.Forbidden, s.Now)...)
 	for i := range all {
 		all[i].bound()
 	}
@@ -109,25 +108,6 @@ func unreachable(outages []snapshot.Outage, now time.Time) []Alert {
 		if o.State == snapshot.Unreachable && !o.Allow {
 			a.Details = append(a.Details, fmt.Sprintf("%s, for %s: %s", o.Origin, since(o.Since, now), cmp.Or(o.Error, "no answer")))
 		}
-	}
-	if a.Details == nil {
-		return nil
-	}
-	return []Alert{a}
-}
-
-// forbidden returns the alert about askers to which a 401 or 403 has replaced a robots.txt.
-func forbidden(all []snapshot.Forbidden, now time.Time) []Alert {
-	a := Alert{
-		Kind: "forbidden", Text: "These origins refuse crawlers their robots.txt. The gate has a copy, which no longer decides for them:",
-		Do: "Ask the origin to let the crawler fetch /robots.txt. robots.forbidden says what the gate does meanwhile: allow (RFC 9309, 2.3.1.3) or disallow.",
-	}
-	for _, f := range all {
-		effect := "everything is denied"
-		if f.Allow {
-			effect = "everything is allowed"
-		}
-		a.Details = append(a.Details, fmt.Sprintf("%s, to %s, for %s: status %d, %s", f.Origin, f.Asker, since(f.Since, now), f.Status, effect))
 	}
 	if a.Details == nil {
 		return nil

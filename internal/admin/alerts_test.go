@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"robotsgate/policy"
 	"robotsgate/policy/snapshot"
@@ -65,42 +64,6 @@ func TestAlerts(t *testing.T) {
 		if got := answers(t, h, "GET", "/api/refusal?id=ABC")["client"]; got != "192.0.2.77" {
 			t.Errorf("/api/refusal has the client %v", got)
 		}
-	})
-}
-
-// TestForbiddenAlert: the alert, the page and the API name the crawlers for which a copy was replaced by a 403.
-func TestForbiddenAlert(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := &origin{status: 200, body: rules, crawlers: []*policy.Crawler{{Name: "news<b>", Mode: policy.Enforce, Login: policy.Login{User: "news"}, Tokens: []string{"NewsBot"}}}}
-		h := listener(t, o)
-		decide := func(who string) { ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://a.example/&"+who) }
-		decide("crawler=news%3Cb%3E")
-		decide("agent=OtherBot/1.0")
-		if all := answers(t, h, "GET", "/api/overview")["forbidden"].([]any); len(all) != 0 {
-			t.Errorf("before: got %v", all)
-		}
-		time.Sleep(25 * time.Hour) // fake clock
-		o.status = 403
-		decide("crawler=news%3Cb%3E")
-		decide("agent=OtherBot/1.0")
-		time.Sleep(time.Minute) // fake clock
-		for _, path := range []string{"/", "/live"} {
-			has(t, see(t, h, path), "These origins refuse crawlers their robots.txt.",
-				"http://a.example, to NewsBot, for 1 min: status 403, everything is allowed",
-				"http://a.example, to robotsgate/0, for 1 min: status 403, everything is allowed",
-				"Refused to a crawler, although a copy is there", "http://a.example everything is allowed status 403 (to NewsBot ) Since 1 min ago . Next fetch by a request in 23 h")
-		}
-		if got := alertKinds(t, h); got != "[forbidden]" {
-			t.Errorf("the API has the alerts %s", got)
-		}
-		api := answers(t, h, "GET", "/api/overview")
-		for _, f := range api["forbidden"].([]any) {
-			f := f.(map[string]any)
-			if f["asker"] == "NewsBot" && f["status"] == 403.0 && f["allowed"] == true && f["origin"] == "http://a.example" {
-				return
-			}
-		}
-		t.Errorf("the API has %v", api["forbidden"])
 	})
 }
 

@@ -48,15 +48,14 @@ type status struct {
 	NotReady string    `json:"not_ready,omitempty"` // why
 	Uptime   int64     `json:"uptime"`              // seconds
 	overview.State
-	Connections Connections          `json:"connections"`
-	Alerts      []Alert              `json:"alerts"`
-	Unreachable []snapshot.Outage    `json:"unreachable"`
-	Forbidden   []snapshot.Forbidden `json:"forbidden"`
-	Sizes       []Size               `json:"sizes"`
-	Queues      []Queue              `json:"queues"`
-	Waiting     int                  `json:"waiting"` // in all queues
-	Fleet       *fleet.Status        `json:"fleet,omitempty"`
-	Evidence    *audit.Status        `json:"evidence,omitempty"`
+	Connections Connections       `json:"connections"`
+	Alerts      []Alert           `json:"alerts"`
+	Unreachable []snapshot.Outage `json:"unreachable"`
+	Sizes       []Size            `json:"sizes"`
+	Queues      []Queue           `json:"queues"`
+	Waiting     int               `json:"waiting"` // in all queues
+	Fleet       *fleet.Status     `json:"fleet,omitempty"`
+	Evidence    *audit.Status     `json:"evidence,omitempty"`
 
 	Paced bool      `json:"-"`
 	Now   time.Time `json:"-"`
@@ -74,7 +73,7 @@ func (a *admin) status() status {
 	now := time.Now()
 	s := status{
 		Version: a.Version, Ready: true, State: a.Overview.State(),
-		Connections: a.Connections(), Sizes: a.Sizes(), Unreachable: []snapshot.Outage{}, Forbidden: []snapshot.Forbidden{}, Now: now,
+		Connections: a.Connections(), Sizes: a.Sizes(), Unreachable: []snapshot.Outage{}, Now: now,
 	}
 	if err := a.Ready(); err != nil {
 		s.Ready, s.NotReady = false, err.Error()
@@ -93,10 +92,6 @@ func (a *admin) status() status {
 	for _, o := range a.Engine.Snapshots().Outages() {
 		o.Since, o.Tried, o.Next = second(o.Since), second(o.Tried), second(o.Next)
 		s.Unreachable = append(s.Unreachable, o)
-	}
-	for _, f := range a.Engine.Snapshots().Forbidden() {
-		f.Since, f.Next = second(f.Since), second(f.Next)
-		s.Forbidden = append(s.Forbidden, f)
 	}
 	s.Queues = []Queue{}
 	if s.Paced = a.Queues != nil; s.Paced {

@@ -41,9 +41,6 @@ type Options struct {
 	Config
 	// Evidence says which transparency log the entries are of, and which gate writes. Open sets its Path and Files.
 	Evidence evidence.Options
-	// Settle, if not nil, is called before entries are written, and returns when the evidence that they name is
-	// kept, or soon.
-	Settle func()
 }
 
 // closeWait is how long Close waits for the last entries to be written.
@@ -55,7 +52,7 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 	l := &Log{gate: o.Evidence.Gate, redact: o.RedactQuery, log: log, queue: newQueue()}
 	l.health.log = log
 	l.writer = &writer{
-		log: log, health: &l.health, queue: l.queue, settle: o.Settle,
+		log: log, health: &l.health, queue: l.queue,
 		out:    output{path: o.File, stdout: stdout, max: maxFile, keep: o.Keep, log: log},
 		probed: make(chan struct{}), done: make(chan struct{}),
 	}

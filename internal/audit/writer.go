@@ -35,7 +35,6 @@ type writer struct {
 	lines    *evidence.Log
 	status   atomic.Pointer[Status]
 	text     []byte          // memory for lines
-	settle   func()          // see Options
 	signed   time.Time       // when a checkpoint was tried last
 	covered  time.Time       // when a checkpoint was written last; zero: not since the start
 	size     int64           // entries that the last checkpoint covers
@@ -111,9 +110,6 @@ func (w *writer) flush() {
 	lines := w.queue.take()
 	if len(lines) == 0 {
 		return
-	}
-	if w.settle != nil {
-		w.settle()
 	}
 	if lost, err := w.append(lines); err != nil {
 		w.health.lose(lost, err)

@@ -1,14 +1,12 @@
 package gate
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/evidence"
@@ -58,13 +56,6 @@ func (g *Gate) openAudit(dir string, out io.Writer) (err error) {
 		e.Key = key
 	} else if e.Key, e.Known, err = ownKey(filepath.Join(dir, evidence.KeyFile)); err != nil {
 		return fmt.Errorf("the key of the audit log: %w", err)
-	}
-	engine := g.engine // those of reloads share what it saves
-	o.Settle = func() {
-		const longest = 2 * time.Second // for a disk that hangs
-		ctx, cancel := context.WithTimeout(context.Background(), longest)
-		defer cancel()
-		engine.Snapshots().Settle(ctx)
 	}
 	if g.audit, err = audit.Open(o, out, g.log); err != nil {
 		return fmt.Errorf("log.audit: %w; check the path and its permissions", err)

@@ -1,20 +1,20 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"log/slog"
 	"sync/atomic"
 
 	"robotsgate/internal/memcache"
 )
 
-// An entry is a set with its rules compiled: requests are decided by it.
-// It is immutable but for renewing. Its Set has no Body, which file has.
+// An entry is a set with its rules compiled: requests are decided by it. It is immutable but for renewing. Its Set has
+// no Body, which file has.
 type entry struct {
 	Set
+	key      string      // of the set's [Scope]
 	file     content     // that of Set.Good; nil without
-	renewing atomic.Bool // a background fetch has been started for it
+	renewing atomic.Bool // an update in the background has been started for it
 }
 
 // newEntry compiles the set that a store has under a key.
@@ -31,7 +31,20 @@ func newEntry(key string, set Set, maxBytes int) *entry {
 		set.Last = set.Good // one object for both: a store may have made two of it
 	}
 	set.Body = nil
-	return &entry{Set: set, file: file}
+	return &entry{Set: set, key: key, file: file}
+}
+
+// with returns an entry with the answers of set, whose Good is that of e or of other.
+func (e *entry) with(set Set, other *entry) *entry {
+	next := &entry{Set: set, key: e.key}
+	switch set.Good {
+	case nil:
+	case e.Good:
+		next.file = e.file
+	default:
+		next.file = other.file
+	}
+	return next
 }
 
 // stored returns the set as a store takes it.
@@ -44,90 +57,65 @@ func (e *entry) stored() Set {
 }
 
 // cost estimates the memory that an entry holds, in bytes.
-func (e *entry) cost(key string) int64 {
+func (e *entry) cost() int64 {
 	const fixed = 300 // the entry, and its place in the cache
-	n := fixed + len(key) + e.Size()
+	n := fixed + len(e.key) + e.Size()
 	if e.file != nil {
 		n += e.file.Size()
 	}
 	return int64(n)
 }
 
-// A cache holds entries by the key of their [Scope]: those used last in memory, all of them
-// in the store as far as that keeps them.
-type cache struct {
-	store    Store
-	maxBytes int // of a file
-	entries  *memcache.Cache[*entry]
-	unsaved  *writeBehind
-	outages  outages
-}
-
-func newCache(bytes int64, maxBytes int, store Store, log *slog.Logger) (*cache, error) {
-	entries, err := memcache.New[*entry](bytes, 2000)
-	if err != nil {
-		return nil, fmt.Errorf("snapshot: Settings.CacheBytes: %w", err)
-	}
-	return &cache{
-		store: store, maxBytes: maxBytes,
-		entries: entries, unsaved: newWriteBehind(store, max(bytes/2, minUnsaved), log),
-	}, nil
-}
-
-func (c *cache) close() {
-	c.unsaved.close()
-	c.entries.Close()
-}
-
 // get returns an entry if it is in memory, else nil.
-func (c *cache) get(key string) *entry {
-	if e, ok := c.entries.Get(key); ok {
+func (s *shared) get(key string) *entry {
+	if e, ok := s.entries.Get(key); ok {
 		return e
 	}
-	return c.unsaved.get(key)
+	return s.unsaved.get(key)
 }
 
 // find returns an entry from memory or else from the store; nil if nothing is known.
-func (c *cache) find(ctx context.Context, key string) *entry {
-	if e := c.get(key); e != nil {
+func (s *shared) find(ctx context.Context, key string) *entry {
+	if e := s.get(key); e != nil {
 		return e
 	}
-	return c.read(ctx, key)
+	return s.load(ctx, key)
 }
 
-// read returns an entry from the store, nil if it has none.
-func (c *cache) read(ctx context.Context, key string) *entry {
-	set, ok := c.store.Load(ctx, key)
+// load returns an entry from the store, nil if it has none.
+func (s *shared) load(ctx context.Context, key string) *entry {
+	set, ok := s.store.Load(ctx, key)
 	if !ok {
 		return nil
 	}
-	return newEntry(key, set, c.maxBytes)
+	return newEntry(key, set, s.maxBytes)
 }
 
-// keep keeps an entry in memory that the store has. The caller makes sure that it is not older
-// than the one in memory.
-func (c *cache) keep(key string, e *entry) {
-	if !ParseKey(key).TDMRep { // a failure to fetch tdmrep.json denies nothing
-		c.outages.note(key, &e.Set)
+// put keeps an entry in memory.
+func (s *shared) put(e *entry) { s.entries.Put(e.key, e, e.cost()) }
+
+// learn merges what the store has under a key with what is in memory, and returns the result.
+func (s *shared) learn(key string) *entry {
+	ctx, cancel := context.WithTimeout(s.ctx, s.storeTimeout)
+	saved := s.load(ctx, key)
+	cancel()
+	s.mu.Lock()
+	known := cmp.Or(s.get(key), &entry{key: key})
+	if saved == nil {
+		s.mu.Unlock()
+		return known
 	}
-	c.entries.Put(key, e, e.cost(key))
-}
-
-// keepFound keeps an entry that was found, and returns it. It is saved if another gate has made some of
-// it.
-func (c *cache) keepFound(key string, found *entry) *entry {
-	if !found.Foreign {
-		c.keep(key, found)
-		return found
+	set, learned := Merge(known.Set, saved.Set)
+	if learned {
+		known = known.with(set, saved)
+		s.put(known)
 	}
-	own := &entry{Set: found.Set, file: found.file}
-	own.Foreign = false
-	c.put(key, own, nil)
-	return own
+	s.mu.Unlock()
+	if learned && saved.Foreign {
+		s.save(known)
+	}
+	return known
 }
 
-// put keeps an entry in memory and saves it in the background. Then it calls saved, which may be nil.
-func (c *cache) put(key string, e *entry, saved func()) {
-	c.unsaved.add(key, e, saved) // first: it must be found at all times
-	c.keep(key, e)
-}
+// Cached returns the size of the compiled rules in memory.
+func (r *Resolver) Cached() memcache.Size { return r.entries.Size() }

@@ -72,7 +72,6 @@ func (c *Settings) Fetch(ctx context.Context, transport http.RoundTripper, url, 
 func (f *fetcher) fetch(ctx context.Context, of Scope, start, userAgent string, prior *entry) (*Snapshot, content, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.settings.Timeout)
 	defer cancel()
-	userAgent = sendable(userAgent)
 	at := start
 	for hop := 0; ; hop++ {
 		asked := prior.Good.validators(at)
@@ -99,18 +98,6 @@ func (f *fetcher) fetch(ctx context.Context, of Scope, start, userAgent string, 
 		}
 		at = next
 	}
-}
-
-// sendable shortens a User-Agent and replaces its control characters, which net/http refuses to
-// send. The error would count as a failure of the origin, and all crawlers would be denied.
-func sendable(userAgent string) string {
-	agent := []byte(userAgent[:min(len(userAgent), maxUserAgent)])
-	for i, c := range agent {
-		if c < ' ' || c == 0x7f {
-			agent[i] = ' '
-		}
-	}
-	return strings.TrimSpace(string(agent))
 }
 
 // get makes one request, and adds its answer to s. It returns the file, if the answer has it, and where

@@ -20,43 +20,6 @@ import (
 	"robotsgate/policy/internal/origintest"
 )
 
-// TestSentHeader sends the asking client's User-Agent and nothing else, to
-// every hop, in a form that net/http takes.
-func TestSentHeader(t *testing.T) {
-	for _, test := range []struct{ userAgent, want string }{
-		{"", ""},
-		{"ExampleBot/1.0 (+https://example.com/bot)", "ExampleBot/1.0 (+https://example.com/bot)"},
-		{"caf\xe9/1.0", "caf\xe9/1.0"},
-		{"Bot/1.0\r\nCookie: a=b", "Bot/1.0  Cookie: a=b"},
-		{"Bot/1.0\x00\x7f\t", "Bot/1.0"},
-		{strings.Repeat("x", 5000), strings.Repeat("x", 1024)},
-	} {
-		web := newOrigins()
-		web.Serve("https://a.example/robots.txt", raw("HTTP/1.1 302 Found\nLocation: http://b.example/\n\n"))
-		web.Serve("http://b.example/", rules(""))
-		f := fetcher{transport: web, settings: new(defaults())}
-		if _, _, err := f.fetch(t.Context(), Scope{}, "https://a.example/robots.txt", test.userAgent, &entry{}); err != nil {
-			t.Fatal(err)
-		}
-		if len(web.Requests) != 2 {
-			t.Fatalf("got %d requests, want 2", len(web.Requests))
-		}
-		for _, r := range web.Requests {
-			if got := r.Header.Get("User-Agent"); got != test.want {
-				t.Errorf("%q: got %q, want %q", test.userAgent, got, test.want)
-			}
-			var wire strings.Builder
-			if err := r.Write(&wire); err != nil {
-				t.Errorf("%q: %v", test.userAgent, err)
-			}
-			lines := strings.Count(wire.String(), "\r\n")
-			if want := 4; lines > want { // request line, Host, User-Agent, the empty one
-				t.Errorf("%q: sent %q", test.userAgent, wire.String())
-			}
-		}
-	}
-}
-
 // TestBounds: only a little of an origin's long fields is kept.
 func TestBounds(t *testing.T) {
 	long := strings.Repeat("long", 100_000)
@@ -119,23 +82,6 @@ func TestLimit(t *testing.T) {
 		}
 		if read > r.MaxBytes+64<<10 {
 			t.Errorf("%q: %d bytes were read", coding, read)
-		}
-	}
-}
-
-// TestExactLimit: a body of exactly MaxBytes is not cut.
-func TestExactLimit(t *testing.T) {
-	r := defaults()
-	r.MaxBytes = 30
-	for body, cut := range map[string]bool{
-		"User-agent: *\nDisallow: /1234\n":  false, // 30 bytes
-		"User-agent: *\nDisallow: /12345\n": true,
-	} {
-		web := newOrigins()
-		web.Serve(example, rules(body))
-		f := fetcher{transport: web, settings: &r}
-		if s, _, err := f.fetch(t.Context(), Scope{}, example, "", &entry{}); err != nil || s.Cut != cut {
-			t.Errorf("%q: got %+v, %v, want cut %v", body, s, err, cut)
 		}
 	}
 }

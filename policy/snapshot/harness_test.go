@@ -2,11 +2,13 @@ package snapshot
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"robotsgate/policy/canonical"
@@ -32,10 +34,8 @@ func defaults() Settings {
 
 // A crawler sends requests.
 type crawler struct {
-	Name   string
 	Tokens []string // empty: the first product of its User-Agent
 	KeyID  string
-	Wrap   func(http.RoundTripper) http.RoundTripper
 }
 
 // A request is of a crawler that sends this User-Agent.
@@ -85,16 +85,10 @@ func engineWith(t testing.TB, c Config) *engine {
 	return &engine{r}
 }
 
-// reconfigured returns an engine that shares all sets with e.
-func (e *engine) reconfigured(c Config) *engine { return &engine{e.Reconfigured(c)} }
-
 func (e *engine) query(r request) Query {
 	q := Query{Scope: Scope{Origin: r.target.Origin()}, UserAgent: "robotsgate/0", KeyID: r.Crawler.KeyID}
 	if len(r.Crawler.Tokens) > 0 {
 		q.UserAgent = r.Crawler.Tokens[0]
-	}
-	if r.Crawler.Wrap != nil {
-		q.Transport = r.Crawler.Wrap(e.config.Transport)
 	}
 	return q
 }
@@ -134,4 +128,57 @@ func verdict(d decision, err error) string {
 		return "allow " + d.Reason + " " + string(d.Robots.State)
 	}
 	return "deny " + d.Reason + " " + string(d.Robots.State)
+}
+
+// durable is a Store that outlives an engine. It keeps sets as JSON, so that times
+// lose their monotonic part, as on a disk.
+type durable struct {
+	noStore
+	mu   sync.Mutex
+	rows map[string][]byte
+	err  error // of Save
+}
+
+func newDurable() *durable { return &durable{rows: map[string][]byte{}} }
+
+func (d *durable) Load(_ context.Context, key string) (set Set, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	row, ok := d.rows[key]
+	if !ok {
+		return Set{}, false
+	}
+	if err := json.Unmarshal(row, &set); err != nil {
+		panic(err)
+	}
+	if set.Good != nil && Digest(string(set.Body)) != set.Good.SHA256 {
+		panic("body and digest disagree")
+	}
+	return set, true
+}
+
+func (d *durable) Save(_ context.Context, sets map[string]Set) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err != nil {
+		return d.err
+	}
+	for key, set := range sets {
+		if set.Empty() {
+			delete(d.rows, key)
+			continue
+		}
+		row, err := json.Marshal(set)
+		if err != nil {
+			panic(err)
+		}
+		d.rows[key] = row
+	}
+	return nil
+}
+
+func (d *durable) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = err
 }

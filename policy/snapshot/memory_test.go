@@ -43,49 +43,11 @@ func usual(host string) (int, string) {
 	return http.StatusOK, b.String()
 }
 
-// fill decides about n origins, and saves the sets.
-func fill(tb testing.TB, e *engine, n int) {
-	tb.Helper()
-	for i := range n {
-		ask(tb, e, fmt.Sprintf("https://www.site-%d.example/", i), "Bot/1.0")
-		if i%1000 == 999 || i == n-1 {
-			e.cache.unsaved.save()
-		}
-	}
-}
-
 func ask(tb testing.TB, e *engine, url, agent string) {
 	tb.Helper()
 	if _, err := e.Decide(tb.Context(), asks(tb, url, agent)); err != nil {
 		tb.Fatal(err)
 	}
-}
-
-// TestCacheHolds: 512 MiB hold 100,000 usual origins, in 600 MiB; here a tenth of it.
-func TestCacheHolds(t *testing.T) {
-	if gatetest.RaceDetector {
-		t.Skip("it measures memory, and takes long under the race detector")
-	}
-	synctest.Test(t, func(t *testing.T) {
-		const n = 10_000
-		before := gatetest.Heap()
-		r := defaults()
-		r.CacheBytes = 512 << 20 / 10
-		e := engineWith(t, Config{Settings: r, Transport: sites(usual), Store: emptyStore{}})
-		fill(t, e, n)
-		taken, held := gatetest.Heap()-before, 0
-		for i := range n {
-			if e.cache.get(fmt.Sprintf("https://www.site-%d.example robotsgate/0", i)) != nil {
-				held++
-			}
-		}
-		if held < n {
-			t.Errorf("%d of %d are in memory", held, n)
-		}
-		if taken > 600<<20/10 {
-			t.Errorf("they take %d MiB, want 60 at most", taken>>20)
-		}
-	})
 }
 
 // TestCacheBound: with 64 MiB the heap grows by 128 MiB at most, for all kinds of files, and

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -31,67 +32,36 @@ func (r *Resolver) Outdate(query Query, tdmrep bool, asked time.Time) {
 // outdate marks the answers under a key that were fetched before a time as no longer valid. With a shared
 // store it does so without an answer too: another gate may know one.
 func (r *Resolver) outdate(key string, asked time.Time) {
-	sf := r.enter(key)
-	defer r.leave(sf)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !sf.entry.Empty() || r.config.Shared {
-		next := &entry{Set: sf.entry.Set, file: sf.entry.file}
-		next.Refreshed = asked
-		sf.entry = next
-		r.cache.put(key, next, nil)
+	if !r.begin() {
+		return
 	}
+	defer r.running.Done()
+	if r.get(key) == nil {
+		r.learn(key)
+	}
+	r.mu.Lock()
+	known := cmp.Or(r.get(key), &entry{key: key})
+	if known.Empty() && !r.config.Shared {
+		r.mu.Unlock()
+		return
+	}
+	set := known.Set
+	set.Refreshed = asked
+	next := known.with(set, nil)
+	r.put(next)
+	r.mu.Unlock()
+	r.save(next)
 }
 
 // Learn takes over what other processes have saved under a key, which is that of a [Scope], if the
 // key is in memory. Otherwise it will be read from the store when a request needs it.
 func (r *Resolver) Learn(key string) {
-	if r.cache.get(key) == nil {
-		return
+	if r.get(key) != nil && r.begin() {
+		r.learn(key)
+		r.running.Done()
 	}
-	r.mu.Lock()
-	if r.ctx.Err() != nil {
-		r.mu.Unlock()
-		return
-	}
-	r.running.Add(1)
-	r.mu.Unlock()
-	defer r.running.Done()
-	sf := r.enter(key)
-	defer r.leave(sf)
-	r.learn(sf)
 }
 
 // Reread makes r read each set from the store again when a request needs it, in place of the one
 // in memory: other processes may have saved sets of which r was not told with [Resolver.Learn].
-func (r *Resolver) Reread() { r.cache.entries.Clear() }
-
-// learn merges what the store has with what is known in memory.
-func (r *Resolver) learn(sf *scopeFetches) {
-	var saved *entry
-	r.guard(sf.key, 0, func(ctx context.Context) { saved = r.cache.read(ctx, sf.key) })
-	if saved == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	known := sf.entry
-	set, learned := Merge(known.Set, saved.Set)
-	if !learned {
-		return
-	}
-	next := &entry{Set: set}
-	switch set.Good {
-	case nil:
-	case known.Good:
-		next.file = known.file
-	default:
-		next.file = saved.file
-	}
-	sf.entry = next
-	if saved.Foreign {
-		r.cache.put(sf.key, next, nil)
-	} else {
-		r.cache.keep(sf.key, next)
-	}
-}
+func (r *Resolver) Reread() { r.entries.Clear() }

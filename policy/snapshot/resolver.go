@@ -3,10 +3,13 @@ package snapshot
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"robotsgate/internal/memcache"
 )
@@ -59,30 +62,45 @@ type Resolver struct {
 
 // shared is what the resolvers of several settings have in common, see [Resolver.Reconfigured].
 type shared struct {
-	cache *cache
-	large chan struct{} // see newLarge
-	log   *slog.Logger
+	store        Store
+	storeTimeout time.Duration // of one Load
+	maxBytes     int           // of a file
+	entries      *memcache.Cache[*entry]
+	unsaved      unsaved
+	updates      singleflight.Group // by key
+	large        chan struct{}      // see newLarge
+	log          *slog.Logger
 
 	ctx     context.Context // of fetches: they serve all crawlers, not only the first that asked
 	cancel  context.CancelFunc
-	running sync.WaitGroup // fetches and renewals; none is started when ctx has ended
+	running sync.WaitGroup // updates, and tries to save again; none is started when ctx has ended
 
-	mu     sync.Mutex
-	scopes map[string]*scopeFetches // by the key of the scope
+	mu sync.Mutex // held to replace an entry by another that depends on it
 }
 
-// New returns a resolver that works until Close. It is an error if c.Settings lacks a
-// value that must be positive.
+// begin takes a place in running, unless the resolver is closed.
+func (s *shared) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.running.Add(1)
+	return true
+}
+
+// New returns a resolver that works until Close.
 func New(c Config) (*Resolver, error) {
-	if err := c.Settings.check(); err != nil {
-		return nil, err
-	}
 	c = c.complete()
-	cache, err := newCache(c.Settings.CacheBytes, c.Settings.MaxBytes, c.Store, c.Log)
+	entries, err := memcache.New[*entry](c.Settings.CacheBytes, 2000)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("snapshot: Settings.CacheBytes: %w", err)
 	}
-	s := &shared{cache: cache, large: newLarge(c.Settings.MaxBytes), log: c.Log, scopes: map[string]*scopeFetches{}}
+	s := &shared{
+		store: c.Store, storeTimeout: c.Settings.Timeout, maxBytes: c.Settings.MaxBytes, entries: entries,
+		unsaved: unsaved{entries: map[string]*entry{}, maxBytes: max(c.Settings.CacheBytes/2, minUnsaved)},
+		large:   newLarge(c.Settings.MaxBytes), log: c.Log,
+	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s.resolver(c), nil
 }
@@ -94,7 +112,7 @@ func New(c Config) (*Resolver, error) {
 func (r *Resolver) Reconfigured(c Config) *Resolver { return r.shared.resolver(c.complete()) }
 
 func (s *shared) resolver(c Config) *Resolver {
-	c.Settings.MaxBytes = s.cache.maxBytes // at which all compiled files were cut
+	c.Settings.MaxBytes = s.maxBytes // at which all compiled files were cut
 	r := &Resolver{config: c, shared: s}
 	r.settings, r.tdmrep = &r.config.Settings, c.Settings.forTDMRep()
 	return r
@@ -108,21 +126,14 @@ func (r *Resolver) settingsFor(of Scope) *Settings {
 	return r.settings
 }
 
-// Close ends background work and saves the sets that are not saved yet.
+// Close ends background work, and tries to save what could not be saved yet.
 func (r *Resolver) Close() {
 	r.mu.Lock()
 	r.cancel()
 	r.mu.Unlock()
 	r.running.Wait() // a RoundTripper returns when its context ends
-	r.cache.close()
+	r.entries.Close()
 }
-
-// Settle waits until the answers that have been returned so far are in the Store, the Store fails, or ctx ends. A
-// decision that is recorded afterwards then names no evidence that a crash could take away.
-func (r *Resolver) Settle(ctx context.Context) { r.cache.unsaved.settle(ctx) }
-
-// SaveError returns why snapshots can't be saved, so that they stay in memory; nil: they can.
-func (r *Resolver) SaveError() error { return r.cache.unsaved.failure() }
 
 // Scope returns the scope of a query, with its asker: what an origin can tell crawlers apart by, which is the User-Agent
 // of the fetch, and the key that signs it.
@@ -130,7 +141,7 @@ func (r *Resolver) Scope(q Query) Scope { return r.question(q).Scope }
 
 // Known returns the set that a query is about, without a fetch.
 func (r *Resolver) Known(ctx context.Context, q Query) (set Set, ok bool) {
-	known := r.cache.find(ctx, r.question(q).key)
+	known := r.find(ctx, r.question(q).key)
 	if known == nil || known.Empty() {
 		return Set{}, false
 	}
@@ -140,16 +151,5 @@ func (r *Resolver) Known(ctx context.Context, q Query) (set Set, ok bool) {
 // Origins returns origins that the [Store] has, as its method of that name does. The store has an
 // origin soon after the first answer to a fetch.
 func (r *Resolver) Origins(ctx context.Context, contains, from string, limit int) (origins []string, next string, err error) {
-	return r.cache.store.Origins(ctx, contains, from, limit)
+	return r.store.Origins(ctx, contains, from, limit)
 }
-
-// Outages returns origins with a robots.txt that can't be fetched, the last that was tried
-// first. Only the last 50 are kept.
-func (r *Resolver) Outages() []Outage { return r.cache.outages.list(r.settings, time.Now()) }
-
-// Forbidden returns the askers that are answered 401 or 403 for a robots.txt of which there is a copy, the last that
-// was fetched first. Only the last 50 are kept.
-func (r *Resolver) Forbidden() []Forbidden { return r.cache.outages.forbidden(r.settings, time.Now()) }
-
-// Cached returns the size of the compiled rules in memory.
-func (r *Resolver) Cached() memcache.Size { return r.cache.entries.Size() }

@@ -1,7 +1,7 @@
 package snapshot
 
 import (
-	"fmt"
+	"strings"
 	"time"
 
 	"robotsgate/internal/field"
@@ -47,17 +47,6 @@ func (c Settings) forTDMRep() *Settings {
 	return &c
 }
 
-// check reports values that a Resolver can't work with.
-func (c *Settings) check() error {
-	for i, value := range []int64{int64(c.MaxAge), int64(c.Timeout), int64(c.MaxBytes), c.CacheBytes} {
-		if value <= 0 {
-			name := []string{"MaxAge", "Timeout", "MaxBytes", "CacheBytes"}[i]
-			return fmt.Errorf("snapshot: Settings.%s must be positive; DefaultSettings has a value for it", name)
-		}
-	}
-	return nil
-}
-
 // Check reports values that make no sense. A MinAge that is not given is at most MaxAge.
 func (c *Settings) Check(m *field.Mistakes) {
 	m.Require(c.MaxAge > 0 && c.MaxAge <= 24*time.Hour, "max_age", "%s is out of bounds: more than 0s and at most 24h (RFC 9309, section 2.4)", field.Duration(c.MaxAge))
@@ -69,6 +58,8 @@ func (c *Settings) Check(m *field.Mistakes) {
 		m.Require(c.MinAge <= c.MaxAge, "min_age", "%s is more than robots.max_age, %s", field.Duration(c.MinAge), field.Duration(c.MaxAge))
 	}
 	m.Require(c.MaxBytes >= 500<<10, "max_bytes", "%s is too little: at least 500KiB (RFC 9309, section 2.5)", field.Size(c.MaxBytes))
+	m.Require(len(c.UserAgent) <= maxUserAgent && !strings.ContainsFunc(c.UserAgent, func(r rune) bool { return r < ' ' || r > '~' }), "user_agent",
+		"expected at most %d bytes of printable ASCII, such as ExampleBot/1.0 (+https://example.com/bot)", maxUserAgent)
 	m.Require(c.MaxRedirects >= 0 && c.MaxRedirects <= 20, "max_redirects", "%d is out of bounds: 0 to 20", c.MaxRedirects)
 }
 

@@ -14,9 +14,9 @@ package snapshot
 //	what a status means, such as 429:
 //		freshness.go; with a copy of before: resolution.go
 //	one fetch and its redirects:
-//		fetch.go; what is kept of it: result.go
-//	when there is a fetch:
-//		schedule.go
+//		fetch.go
+//	when there is a fetch, and when its answer is saved:
+//		update.go; what the store could not save: unsaved.go
 //	which crawlers an answer binds:
 //		scope.go; what is kept of answers: set.go
 //	which files are fetched beside robots.txt:

@@ -1,0 +1,135 @@
+package snapshot
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"robotsgate/internal/loglimit"
+)
+
+const (
+	// retryInterval is the pause after a try to save that failed.
+	retryInterval = 5 * time.Second
+	// saveTimeout bounds one try, also the last one in Close.
+	saveTimeout = 30 * time.Second
+	// minUnsaved is how many bytes may wait for the store, if half of the cache is less.
+	minUnsaved = 40 << 20
+)
+
+// unsaved has the entries that the store could not save. They decide requests as others do, and are saved when the
+// store works again. If they become too many for the memory, some are dropped.
+type unsaved struct {
+	trying sync.RWMutex // held by each try: for writing by one to save again
+
+	mu       sync.Mutex
+	err      error // of the last try
+	entries  map[string]*entry
+	bytes    int64 // cost of entries
+	maxBytes int64
+	retrying bool // there is a goroutine in saveAgain
+	logged   loglimit.Minute
+}
+
+func (u *unsaved) get(key string) *entry {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.entries[key]
+}
+
+// setLocked replaces the entry of a key, or removes it if e is nil.
+func (u *unsaved) setLocked(key string, e *entry) {
+	if old := u.entries[key]; old != nil {
+		u.bytes -= old.cost()
+		delete(u.entries, key)
+	}
+	if e != nil {
+		u.entries[key] = e
+		u.bytes += e.cost()
+	}
+}
+
+// SaveError returns why snapshots can't be saved, so that they stay in memory; nil: they can.
+func (r *Resolver) SaveError() error {
+	r.unsaved.mu.Lock()
+	defer r.unsaved.mu.Unlock()
+	return r.unsaved.err
+}
+
+// save gives an entry to the store. If that fails, it is tried again in the background. The caller holds a
+// place in running.
+func (s *shared) save(e *entry) {
+	u := &s.unsaved
+	u.trying.RLock()
+	defer u.trying.RUnlock()
+	err := s.try(map[string]*entry{e.key: e})
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err == nil {
+		u.setLocked(e.key, nil)
+		return
+	}
+	u.setLocked(e.key, e)
+	for key := range u.entries {
+		if u.bytes <= u.maxBytes {
+			break
+		}
+		if key != e.key {
+			u.setLocked(key, nil)
+		}
+	}
+	if !u.retrying {
+		u.retrying = true
+		s.running.Go(s.saveAgain)
+	}
+}
+
+// saveAgain tries to save what waits until the store works, or the resolver is closed.
+func (s *shared) saveAgain() {
+	for {
+		select {
+		case <-time.After(retryInterval):
+		case <-s.ctx.Done():
+		}
+		if s.saveWaiting() || s.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// saveWaiting tries to save all that waits.
+func (s *shared) saveWaiting() (done bool) {
+	u := &s.unsaved
+	u.trying.Lock()
+	defer u.trying.Unlock()
+	u.mu.Lock()
+	waiting := maps.Clone(u.entries)
+	u.mu.Unlock()
+	if s.try(waiting) != nil {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	clear(u.entries)
+	u.bytes, u.retrying = 0, false
+	s.log.Info("snapshots are saved again")
+	return true
+}
+
+// try saves entries once.
+func (s *shared) try(entries map[string]*entry) error {
+	sets := make(map[string]Set, len(entries))
+	for key, e := range entries {
+		sets[key] = e.stored()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), saveTimeout)
+	defer cancel()
+	err := s.store.Save(ctx, sets)
+	s.unsaved.mu.Lock()
+	defer s.unsaved.mu.Unlock()
+	if s.unsaved.err = err; err != nil && s.unsaved.logged.Add() > 0 {
+		s.log.Error("snapshots can't be saved, they stay in memory", "error", err)
+	}
+	return err
+}
