@@ -16,9 +16,14 @@ package audit
 //		writer.go
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,7 +44,8 @@ type Log struct {
 // Options say where entries go, and what is in them.
 type Options struct {
 	Config
-	// Evidence says which transparency log the entries are of, and which gate writes. Open sets its Path and Files.
+	// Evidence says which transparency log the entries are of, and which gate writes. Its Dir is empty if the gate does not
+	// own data_dir. Open sets its Path and Files.
 	Evidence evidence.Options
 }
 
@@ -56,22 +62,10 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 		out:    output{path: o.File, stdout: stdout, max: maxFile, keep: o.Keep, log: log},
 		probed: make(chan struct{}), done: make(chan struct{}),
 	}
-	l.writer.out.last = func() { _ = l.writer.checkpoint(false, false) } // it logs a failure
-	if err := l.writer.out.check(); err != nil {
+	l.writer.out.last = func() { _ = l.writer.checkpoint(false) } // it logs a failure
+	if err := l.writer.openLog(o.Evidence); err != nil {
 		return nil, err
 	}
-	var err error
-	o.Evidence.Path, o.Evidence.Files = o.File, filesOf
-	if l.writer.lines, err = evidence.OpenLog(o.Evidence); err != nil {
-		return nil, err
-	}
-	if why := l.writer.lines.Broken(); why != "" {
-		log.Error("the audit log can't be continued, and a new one begins: find out who changed it, and keep what is left of it", "reason", why, "log", l.writer.lines.Name())
-	}
-	if was := l.writer.lines.Moved(); was != "" {
-		log.Warn("log.audit has been changed, and a new log begins; to verify the one before, keep its files", "before", was, "now", o.Evidence.Path, "log", l.writer.lines.Name())
-	}
-	l.writer.size = l.writer.lines.Size() // OpenLog has kept a checkpoint
 	l.writer.publish()
 	if o.Required {
 		l.health.failing.Store(&errNotProbed)
@@ -81,6 +75,42 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 		l.awaitProbe()
 	}
 	return l, nil
+}
+
+// openLog opens the output, and begins the log in it or continues the one that is there. A gate that does not own its
+// data_dir, or whose file another gate writes, writes a file of its own.
+func (w *writer) openLog(o evidence.Options) (err error) {
+	configured := w.out.path
+	ext := filepath.Ext(configured)
+	own := strings.TrimSuffix(configured, ext) + "." + o.Gate + ext
+	if _, err := os.Stat(own); !isStream(configured) && (o.Dir == "" || err == nil) {
+		w.out.path = own
+	}
+	if err = w.out.open(); errors.Is(err, errOther) {
+		w.out.path = own
+		err = w.out.open()
+	}
+	if err != nil {
+		return err
+	}
+	if w.out.path != configured {
+		w.log.Warn("another gate writes log.audit or owns data_dir: this one writes a file of its own", "file", w.out.path)
+	}
+	if w.out.stream {
+		o.Dir = "" // nothing can be continued there
+	}
+	o.Path, o.Files = w.out.path, append(RotatedFiles(w.out.path), w.out.path)
+	slices.Reverse(o.Files)
+	if w.lines, err = evidence.OpenLog(o); err != nil {
+		return err
+	}
+	if why := w.lines.Broken; why != "" {
+		w.log.Error("the audit log can't be continued, and a new one begins: find out who changed it, and keep what is left of it", "reason", why, "log", w.lines.Name())
+	}
+	if was := w.lines.Moved; was != "" {
+		w.log.Warn("log.audit has been changed, and a new log begins; to verify the one before, keep its files", "before", was, "now", o.Path, "log", w.lines.Name())
+	}
+	return w.out.begin(w.lines.Continues)
 }
 
 // awaitProbe waits until the writer has probed the log, but not longer than a write may take.

@@ -35,7 +35,7 @@ func open(t testing.TB, o Options, out, logged io.Writer) *Log {
 		logged = io.Discard
 	}
 	if e := &o.Evidence; e.Key == nil {
-		e.Key, e.Name, e.Gate, e.Dir, e.Keep = testKey, "log.example", cmp.Or(e.Gate, "gate"), cmp.Or(e.Dir, t.TempDir()), time.Hour
+		e.Key, e.Name, e.Gate, e.Dir = testKey, "log.example", cmp.Or(e.Gate, "gate"), cmp.Or(e.Dir, t.TempDir())
 	}
 	l, err := Open(o, out, slog.New(slog.NewTextHandler(logged, nil)))
 	if err != nil {
@@ -209,36 +209,32 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestRotation starts with a file that is almost full.
+// TestRotation fills a file. The next one begins with a checkpoint, and the log goes on in it.
 func TestRotation(t *testing.T) {
 	for keep, want := range map[int]int{0: 1, 1: 2} {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "audit.jsonl")
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(file, maxFile-10); err != nil {
-			t.Fatal(err)
-		}
-		l := open(t, Options{Config: Config{File: file, Keep: keep}}, nil, nil)
-		l.Write(&proxy.Record{ID: "first"})
-		l.Write(&proxy.Record{ID: "second"})
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(entries) != want {
-			t.Errorf("keep %d: %d files, want %d", keep, len(entries), want)
+		synctest.Test(t, func(t *testing.T) {
+			l := open(t, Options{Config: Config{File: file, Keep: keep}}, nil, nil)
+			l.Write(&proxy.Record{ID: "first", Method: "GET"})
+			synctest.Wait()
+			if err := os.Truncate(file, maxFile-10); err != nil {
+				t.Fatal(err)
+			}
+			l.Write(&proxy.Record{ID: "second", Method: "GET"})
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != want {
+			t.Errorf("keep %d: %v, %d files, want %d", keep, err, len(entries), want)
 		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(entriesIn(data)); n != 2 || len(data) > 2000 {
-			t.Errorf("keep %d: %d records in %d bytes, want 2", keep, n, len(data))
+		if !bytes.HasPrefix(data, []byte(`{"checkpoint":"log.example\n1\n`)) || len(entriesIn(data)) != 1 || !bytes.Contains(data, []byte(`"index":1}`)) {
+			t.Errorf("keep %d: %s", keep, data)
 		}
 	}
 }

@@ -112,15 +112,19 @@ func TestProbe(t *testing.T) {
 // TestProbeOfFile: a probe leaves nothing in a file. If the gate ended during a probe, no
 // entry is damaged.
 func TestProbeOfFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	l := open(t, Options{Config: Config{File: path, Keep: 1}}, nil, nil)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "audit.jsonl")
+	o := Options{Config: Config{File: path, Keep: 1}, Evidence: evidence.Options{Dir: dir}}
+	l := open(t, o, nil, nil)
 	l.Write(&proxy.Record{ID: "first", Method: "GET", Start: time.Now()})
 	l.Close()
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l = open(t, Options{Config: Config{File: path, Keep: 1, Required: true}}, nil, nil)
+	required := o
+	required.Required = true
+	l = open(t, required, nil, nil)
 	if err := l.Err(); err != nil {
 		t.Errorf("the probe fails: %v", err)
 	}
@@ -137,7 +141,7 @@ func TestProbeOfFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Close()
-		l = open(t, Options{Config: Config{File: path, Keep: 1}}, nil, nil)
+		l = open(t, o, nil, nil)
 		l.Write(&proxy.Record{ID: "more", Method: "GET", Start: time.Now()})
 		l.Close()
 	}

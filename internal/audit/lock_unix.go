@@ -7,21 +7,12 @@ import (
 	"syscall"
 )
 
-// tryLock locks a file, or reports that another process has it locked.
-func tryLock(f *os.File) (got, busy bool) {
-	err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB)
-	return err == nil, err == syscall.EWOULDBLOCK || err == syscall.EINTR
-}
-
-func unlock(f *os.File) { _ = flock(f, syscall.LOCK_UN) }
-
-func flock(f *os.File, how int) error {
+// isLocked locks a file until it is closed, and reports whether another process has done so.
+func isLocked(f *os.File) bool {
 	conn, err := f.SyscallConn()
 	if err != nil {
-		return err
+		return false
 	}
-	if e := conn.Control(func(fd uintptr) { err = syscall.Flock(int(fd), how) }); e != nil {
-		return e
-	}
-	return err
+	_ = conn.Control(func(fd uintptr) { err = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB) })
+	return err == syscall.EWOULDBLOCK
 }

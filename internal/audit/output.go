@@ -13,15 +13,17 @@ import (
 // maxFile is the size at which a file is rotated, in bytes.
 const maxFile = 100 << 20
 
+// errOther says that another gate writes the file.
+var errOther = errors.New("another gate writes it")
+
 // An output is what entries are appended to: standard output, a named pipe, or a file that is
-// rotated. Several gates may write to one file: each locks it for a write, and opens it again
-// if it has been renamed or removed.
+// rotated. The file is locked: it is the log of one gate. It is begun again if it has been renamed or removed.
 type output struct {
 	path   string // "-": stdout
 	stdout io.Writer
 	max    int64  // bytes of a file
 	keep   int    // number of rotated files
-	last   func() // writes the last line of this gate to a file before it is rotated; may be nil
+	last   func() // writes the last line to a file before it is rotated
 	log    *slog.Logger
 
 	f      *os.File
@@ -31,74 +33,95 @@ type output struct {
 	dirty  bool // the disk may not have what was written
 	opened bool // since sync: the disk may not have the name of the file
 	torn   bool // it ends in the middle of a line
-
-	locked   bool
-	lockless bool // another process has not released the lock in time
 }
 
-// check reports whether the output can be opened.
-func (o *output) check() error {
+func isStream(path string) bool {
+	info, err := os.Stat(path)
+	return path == "-" || err == nil && !info.Mode().IsRegular()
+}
+
+// open opens and locks the output.
+func (o *output) open() (err error) {
+	o.fresh, o.opened, o.torn = true, true, false
 	if o.path == "-" {
-		o.stream, o.fresh = true, true
+		o.stream = true
 		_, err := o.stdout.Write(nil)
 		return err
 	}
-	defer o.unlock()
-	return o.prepare(0)
+	if err := os.MkdirAll(filepath.Dir(o.path), 0o700); err != nil {
+		return err
+	}
+	// O_WRONLY would wait for the reader of a pipe.
+	f, err := os.OpenFile(o.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().IsRegular() && isLocked(f) {
+		err = errOther
+	}
+	if err != nil {
+		f.Close()
+		return err
+	}
+	o.f, o.size, o.stream = f, info.Size(), !info.Mode().IsRegular()
+	return nil
 }
 
-// prepare opens and locks the output, and rotates it if it has no room for n more bytes.
+// begin goes on behind the first size bytes of the file that is open. With 0 it begins another, and renames this one
+// if there is anything in it.
+func (o *output) begin(size int64) error {
+	switch {
+	case o.stream || o.size == size:
+		return nil
+	case size > 0:
+		o.log.Warn("the audit log ended in the middle of a record, as after a sudden end; that half is removed", "file", o.path, "bytes", o.size-size)
+		o.size = size
+		return o.f.Truncate(size)
+	}
+	o.close()
+	name, err := o.rename()
+	if err != nil {
+		return err
+	}
+	o.log.Warn("the audit log does not go on in this file, which is renamed", "file", o.path, "now", name)
+	return o.open()
+}
+
+// prepare opens the output if that is necessary, and rotates it if it has no room for n more bytes.
 func (o *output) prepare(n int) error {
 	if o.path == "-" {
 		return nil
 	}
-	const tries = 10 // other gates may rotate the file at the same time
-	for range tries {
-		if o.f == nil {
-			if err := o.open(); err != nil {
-				return err
-			}
-		}
-		o.lock()
-		if !isNamed(o.f, o.path) {
-			o.close()
-			continue
-		}
-		info, err := o.f.Stat()
-		if err != nil {
-			return err
-		}
-		o.size, o.stream = info.Size(), !info.Mode().IsRegular()
-		if o.stream {
-			return nil
-		}
-		if o.fresh {
-			o.repair()
-		}
-		if o.size == 0 || o.size+int64(n) <= o.max {
-			return nil
-		}
-		if !o.fresh && o.last != nil {
+	if o.f != nil && !o.isNamed() {
+		o.close()
+	}
+	if o.f != nil && !o.stream && o.size > 0 && o.size+int64(n) > o.max {
+		if !o.fresh {
 			o.last()
 		}
 		if err := o.rotate(); err != nil {
 			return fmt.Errorf("it is full and can't be rotated: %w", err)
 		}
 	}
-	return errors.New("it is replaced again and again")
+	if o.f != nil {
+		return nil
+	}
+	if err := o.open(); err != nil {
+		return err
+	}
+	return o.begin(0)
 }
 
-func (o *output) open() (err error) {
-	if err := os.MkdirAll(filepath.Dir(o.path), 0o700); err != nil {
-		return err
-	}
-	// O_WRONLY would wait for the reader of a pipe, and repair reads the end of a file.
-	f, err := os.OpenFile(o.path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+// isNamed reports whether the open file still has its path, and notes its size.
+func (o *output) isNamed() bool {
+	open, err := o.f.Stat()
 	if err != nil {
-		return err
+		return false
 	}
-	o.f, o.fresh, o.opened, o.torn, o.lockless = f, true, true, false, false
-	return nil
+	o.size = open.Size()
+	named, err := os.Stat(o.path)
+	return err == nil && os.SameFile(open, named)
 }
 
 // write appends lines. It returns how many bytes of whole lines are written.
@@ -126,17 +149,13 @@ func (o *output) write(lines []byte) (int, error) {
 	return whole, err
 }
 
-// removeLast removes the last n bytes. If that is impossible, as after a write of another
-// gate, the next write begins with an end of line.
+// removeLast removes the last n bytes. If that is impossible, the next write begins with an end of line.
 func (o *output) removeLast(n int) {
-	if n == 0 {
+	if n > 0 && (o.stream || o.f.Truncate(o.size-int64(n)) != nil) {
+		o.torn = true
 		return
 	}
-	if info, err := o.f.Stat(); !o.stream && err == nil && info.Size() == o.size && o.f.Truncate(o.size-int64(n)) == nil {
-		o.size -= int64(n)
-		return
-	}
-	o.torn = true
+	o.size -= int64(n)
 }
 
 // probeText is as long as nearly all entries. Readers of a log skip it as an empty line.
@@ -173,13 +192,6 @@ func (o *output) close() error {
 	}
 	o.sync()
 	err := o.f.Close() // which releases the lock
-	o.f, o.locked = nil, false
+	o.f = nil
 	return err
-}
-
-// isNamed reports whether an open file has this path.
-func isNamed(f *os.File, path string) bool {
-	open, err := f.Stat()
-	named, errNamed := os.Stat(path)
-	return err == nil && errNamed == nil && os.SameFile(open, named)
 }

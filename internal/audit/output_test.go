@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,78 +10,67 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/evidence"
 	"robotsgate/proxy"
 )
 
-// TestTwoWriters: while one gate writes another waits, and then sees the new size.
-func TestTwoWriters(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "audit.jsonl")
-	synctest.Test(t, func(t *testing.T) {
-		a, b := newOutput(path), newOutput(path)
-		defer a.close()
-		defer b.close()
-		if err := a.prepare(10); err != nil {
-			t.Fatal(err)
+// TestTwoGates: a file is the log of one gate. Another that shall write it, or one that does not own its data_dir, writes a
+// file of its own beside it, also at its next start.
+func TestTwoGates(t *testing.T) {
+	dir := t.TempDir()
+	file, own := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "audit.b.jsonl")
+	first := open(t, Options{Config: Config{File: file}}, nil, nil)
+	if isLocked(first.writer.out.f) {
+		t.Skip("no locks here")
+	}
+	data := t.TempDir()
+	for i := range 2 {
+		if i == 1 {
+			first.Close() // its file is free for the second start
 		}
-		if !a.locked {
-			t.Skip("no locks here")
+		var logged bytes.Buffer
+		l := open(t, Options{Config: Config{File: file}, Evidence: evidence.Options{Gate: "b", Dir: data}}, nil, &logged)
+		l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
+		l.Close()
+		if !strings.Contains(logged.String(), "another gate writes log.audit") || strings.Count(logged.String(), "\n") != 1 {
+			t.Errorf("logged %s", &logged)
 		}
-		done := make(chan error, 1)
-		go func() {
-			err := b.prepare(10)
-			if err == nil && b.size != 2 {
-				err = fmt.Errorf("%d bytes", b.size)
-			}
-			b.unlock()
-			done <- err
-		}()
-		time.Sleep(lockWait / 2) // fake clock
-		select {
-		case err := <-done:
-			t.Fatalf("the other did not wait: %v", err)
-		default:
-		}
-		if _, err := a.write([]byte("a\n")); err != nil {
-			t.Fatal(err)
-		}
-		a.unlock()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		// A lock that is not released is waited for once, and for a bounded time.
-		if err := a.prepare(10); err != nil {
-			t.Fatal(err)
-		}
-		for _, wait := range []time.Duration{lockWait + lockPause, 0} {
-			start := time.Now()
-			if err := b.prepare(10); err != nil || time.Since(start) != wait {
-				t.Errorf("%v, after %v, want %v", err, time.Since(start), wait)
-			}
-		}
-	})
+	}
+	if text, err := os.ReadFile(own); err != nil || len(entriesIn(text)) != 2 || !bytes.Contains(text, []byte(`"index":1}`)) {
+		t.Errorf("%v: %s", err, text)
+	}
+	if text, err := os.ReadFile(file); err != nil || len(text) > 0 {
+		t.Errorf("%v: %s", err, text)
+	}
+	l, err := Open(Options{Config: Config{File: file}, Evidence: evidence.Options{Gate: "c", Name: "log.example", Key: testKey}}, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
+	l.Close()
+	if text, err := os.ReadFile(filepath.Join(dir, "audit.c.jsonl")); err != nil || len(entriesIn(text)) != 1 || !bytes.HasPrefix(text, []byte(`{"checkpoint":"log.example/`)) {
+		t.Errorf("%v: %s", err, text)
+	}
 }
 
-func newOutput(path string) *output {
-	return &output{path: path, max: 100, log: slog.New(slog.DiscardHandler)}
-}
-
-// TestRemoveLast removes its own half of an entry, and nothing of another gate.
-func TestRemoveLast(t *testing.T) {
-	for behind, want := range map[string]string{"": "a\n", "b\n": "a\nhalb\n"} {
-		path := filepath.Join(t.TempDir(), "audit.jsonl")
-		f := newOutput(path)
-		if err := f.prepare(10); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("a\nhal"+behind), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		f.size = 5
-		f.removeLast(3)
-		f.close()
-		if got, err := os.ReadFile(path); err != nil || string(got) != want || f.torn != (behind != "") {
-			t.Errorf("%q, torn %t, %v; want %q", got, f.torn, err, want)
-		}
+// TestOtherFile: what the log does not go on in is kept under another name.
+func TestOtherFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "audit.jsonl")
+	if err := os.WriteFile(file, []byte("root:x:0:0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := open(t, Options{Config: Config{File: file}}, nil, nil)
+	l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
+	l.Close()
+	rotated := RotatedFiles(file)
+	if len(rotated) != 1 {
+		t.Fatalf("rotated files: %v", rotated)
+	}
+	before, err := os.ReadFile(rotated[0])
+	now, _ := os.ReadFile(file)
+	if err != nil || string(before) != "root:x:0:0" || len(entriesIn(now)) != 1 {
+		t.Errorf("%v, %q, %q", err, before, now)
 	}
 }
 
@@ -115,45 +103,8 @@ func TestFileReplaced(t *testing.T) {
 				}
 			})
 			data, err := os.ReadFile(file)
-			if err != nil || !bytes.Contains(data, []byte(`"id":"second"`)) || !bytes.Contains(data, []byte(`"edge":["`)) || bytes.Contains(data, []byte("first")) {
+			if err != nil || !bytes.Contains(data, []byte(`"id":"second"`)) || !bytes.HasPrefix(data, []byte(`{"checkpoint":"log.example\n1\n`)) || bytes.Contains(data, []byte("first")) {
 				t.Errorf("%v: %s", err, data)
-			}
-		})
-	}
-}
-
-// TestRepair: half an entry at the end of a file is removed, nothing else is.
-func TestRepair(t *testing.T) {
-	const whole = "{\"time\":\"2026-01-01T00:00:00Z\"}\n"
-	for name, test := range map[string]struct{ tail, kept string }{
-		"nothing":        {"", ""},
-		"half a record":  {`{"time":"2026-01-`, ""},
-		"a byte":         {"{", ""},
-		"zeros":          {`{"ti` + strings.Repeat("\x00", 4000), ""},
-		"something else": {"root:x:0:0", "root:x:0:0\n"},
-		"a record, and zeros in place of its end": {whole[:len(whole)-1] + "\x00\x00", whole},
-	} {
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "audit.jsonl")
-			if err := os.WriteFile(file, []byte(whole+test.tail), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			var logged bytes.Buffer
-			l := open(t, Options{Config: Config{File: file, Keep: 1}}, nil, &logged)
-			l.Write(&proxy.Record{ID: "next", Method: "GET"})
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			before, _, ok := strings.Cut(string(data), `{"checkpoint":"`)
-			if !ok || before != whole+test.kept {
-				t.Errorf("got %q", data)
-			}
-			if cut := test.tail != "" && test.kept == ""; cut != strings.Contains(logged.String(), "ended in the middle of a record") {
-				t.Errorf("logged %q", logged.String())
 			}
 		})
 	}

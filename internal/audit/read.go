@@ -1,17 +1,22 @@
 package audit
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"math"
+	"os"
+	"slices"
 
 	"robotsgate/internal/escape"
 	"robotsgate/internal/evidence"
 )
-
-var errLong = fmt.Errorf("longer than %d bytes", evidence.MaxLine)
 
 // A Line is one line of a log. It is valid until the next.
 type Line struct {
@@ -29,7 +34,7 @@ func (l *Line) At() string { return fmt.Sprintf("%s:%d", l.File, l.Number) }
 // Half reports whether the line is the first part of an entry, the end of which is being written or
 // has been cut off.
 func (l *Line) Half() bool {
-	return l.Entry == nil && l.Open && l.Err != errLong && isPartOfEntry(l.Text)
+	return l.Entry == nil && l.Open && bytes.HasPrefix(l.Text, []byte("{"))
 }
 
 // Printable returns the line of an entry so that it can be printed on a terminal. A line that a gate
@@ -50,10 +55,10 @@ func (l *Line) Printable() []byte {
 func Texts(files []string, stdin io.Reader, each func(file string, line evidence.Text)) error {
 	var errs []error
 	for _, name := range files {
-		for line, err := range evidence.Lines(name, stdin) {
+		for line, err := range texts(name, stdin) {
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s: after line %d: %w", name, max(line.Number-1, 0), err))
-			} else if line.Long || len(bytes.TrimSpace(line.Text)) > 0 {
+			} else if len(bytes.TrimSpace(line.Text)) > 0 {
 				each(name, line)
 			}
 		}
@@ -61,15 +66,69 @@ func Texts(files []string, stdin io.Reader, each func(file string, line evidence
 	return errors.Join(errs...)
 }
 
+// texts returns the lines of a file, each valid until the next. An error is the last that it returns.
+func texts(name string, stdin io.Reader) iter.Seq2[evidence.Text, error] {
+	return func(yield func(evidence.Text, error) bool) {
+		in := stdin
+		if name != "-" {
+			f, err := os.Open(name)
+			if err != nil {
+				yield(evidence.Text{}, err)
+				return
+			}
+			defer f.Close()
+			in = f
+		}
+		r := bufio.NewReaderSize(in, evidence.MaxLine)
+		if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" {
+			z, err := gzip.NewReader(r)
+			if err != nil {
+				yield(evidence.Text{}, err)
+				return
+			}
+			r = bufio.NewReaderSize(z, evidence.MaxLine)
+		}
+		for number := 1; ; number++ {
+			text, err := r.ReadSlice('\n')
+			if err == bufio.ErrBufferFull {
+				err = fmt.Errorf("a line longer than %d bytes", evidence.MaxLine)
+			}
+			if err != nil && err != io.EOF {
+				yield(evidence.Text{Number: number}, err)
+				return
+			}
+			if !yield(evidence.Text{Number: number, Text: bytes.TrimSuffix(text, []byte{'\n'}), Open: err == io.EOF}, nil) || err == io.EOF {
+				return
+			}
+		}
+	}
+}
+
+// Ordered returns the files of a log in the order of their entries, and pipes last. Each file begins with a checkpoint.
+func Ordered(files []string) []string {
+	sizes := map[string]int64{}
+	for _, file := range files {
+		sizes[file] = math.MaxInt64
+		if isStream(file) {
+			continue
+		}
+		for line := range texts(file, nil) {
+			if l, ok := evidence.ParseLine(line.Text); ok {
+				_, sizes[file] = l.Stated()
+			}
+			break
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(files), func(a, b string) int { return cmp.Compare(sizes[a], sizes[b]) })
+}
+
 // ParseLine returns a line of a file, nil if it is a checkpoint.
 func ParseLine(file string, text evidence.Text) *Line {
 	if evidence.IsCheckpoint(text.Text) && !text.Open {
 		return nil
 	}
-	l := &Line{File: file, Number: text.Number, Text: text.Text, Open: text.Open, Err: errLong}
-	if !text.Long {
-		l.Entry, l.Err = parse(text.Text)
-	}
+	l := &Line{File: file, Number: text.Number, Text: text.Text, Open: text.Open}
+	l.Entry, l.Err = parse(text.Text)
 	return l
 }
 

@@ -13,25 +13,15 @@ import (
 // rotatedTime is the form of the time in the name of a rotated file.
 const rotatedTime = "2006-01-02T15-04-05.000"
 
-// rotate renames the file, or removes it if no rotated files are kept.
+// rotate closes the file and renames it, or removes it if no rotated files are kept.
 func (o *output) rotate() error {
-	if o.locked {
-		defer o.close() // other gates wait until it is renamed
-	} else if err := o.close(); err != nil { // systems without locks don't rename open files
+	if err := o.close(); err != nil {
 		return err
 	}
 	if o.keep == 0 {
 		return os.Remove(o.path)
 	}
-	ext := filepath.Ext(o.path)
-	name := ""
-	for at := time.Now().UTC(); ; at = at.Add(time.Millisecond) {
-		name = strings.TrimSuffix(o.path, ext) + "-" + at.Format(rotatedTime) + ext
-		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-	}
-	if err := os.Rename(o.path, name); err != nil {
+	if _, err := o.rename(); err != nil {
 		return err
 	}
 	rotated := RotatedFiles(o.path)
@@ -41,18 +31,16 @@ func (o *output) rotate() error {
 	return nil
 }
 
-// filesOf returns the files of a log, the newest first; none if it is written to a stream.
-func filesOf(path string) []string {
-	info, err := os.Stat(path)
-	if path == "-" || err == nil && !info.Mode().IsRegular() {
-		return nil
+// rename gives the file the name of a rotated one, which it returns.
+func (o *output) rename() (name string, err error) {
+	ext := filepath.Ext(o.path)
+	for at := time.Now().UTC(); ; at = at.Add(time.Millisecond) {
+		name = strings.TrimSuffix(o.path, ext) + "-" + at.Format(rotatedTime) + ext
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 	}
-	files := RotatedFiles(path)
-	if err == nil {
-		files = append(files, path)
-	}
-	slices.Reverse(files)
-	return files
+	return name, os.Rename(o.path, name)
 }
 
 // RotatedFiles returns the rotated files of a log, compressed or not, the oldest first.

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +17,7 @@ import (
 func TestStatus(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		l := open(t, Options{Config: Config{File: "-"}, Evidence: evidence.Options{Dir: dir}}, io.Discard, nil)
+		l := open(t, Options{Config: Config{File: filepath.Join(dir, "audit.jsonl")}}, nil, nil)
 		defer l.Close()
 		if s := l.Status(); s.Name != "log.example" || !strings.HasPrefix(s.Key, "log.example+") || s.Size != 0 || !s.Checkpoint.IsZero() {
 			t.Errorf("at the start: %+v", s)
@@ -42,9 +41,10 @@ func TestNoCheckpoint(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
 	synctest.Test(t, func(t *testing.T) {
 		logged := new(bytes.Buffer)
-		l := open(t, Options{Config: Config{File: "-"}, Evidence: evidence.Options{Dir: dir}}, io.Discard, logged)
+		l := open(t, Options{Config: Config{File: file}, Evidence: evidence.Options{Dir: dir}}, nil, logged)
 		defer l.Close()
 		write := func() Status {
 			l.Write(&proxy.Record{Method: "GET", Start: time.Now()})

@@ -37,7 +37,6 @@ type writer struct {
 	text     []byte          // memory for lines
 	signed   time.Time       // when a checkpoint was tried last
 	covered  time.Time       // when a checkpoint was written last; zero: not since the start
-	size     int64           // entries that the last checkpoint covers
 	reported loglimit.Minute // of failures to keep a checkpoint
 	failed   error           // why the last checkpoint could not be kept; nil: it was
 	probed   chan struct{}   // closed after the first probe
@@ -62,9 +61,7 @@ func (w *writer) run(probe bool) {
 		w.health.timed(w.probe)
 		close(w.probed)
 	}
-	if w.lines.Resumed() > 0 {
-		w.health.timed(w.cover)
-	}
+	w.health.timed(w.cover) // what a gate that was killed has written
 	every := time.NewTicker(probeInterval)
 	defer every.Stop()
 	due := time.NewTimer(checkpointInterval) // of the next checkpoint
@@ -78,7 +75,7 @@ func (w *writer) run(probe bool) {
 			writes = 0
 		case <-w.queue.wake:
 			w.health.timed(w.flush)
-			if !w.lines.Covered() {
+			if !w.isCovered() {
 				due.Reset(max(0, time.Until(w.signed.Add(checkpointInterval))))
 			}
 			if writes++; writes <= promptWrites {
@@ -123,13 +120,12 @@ func (w *writer) append(lines []byte) (lost int, err error) {
 	const added = 50 // bytes, about
 	n := bytes.Count(lines, []byte{'\n'})
 	size := len(lines) + n*added
-	defer w.out.unlock()
 	if err := w.begin(size); err != nil {
 		return n, err
 	}
 	// A start after a kill takes entries only by their times: they must be near that of the checkpoint before them.
 	if time.Since(w.signed) >= checkpointInterval {
-		_ = w.checkpoint(false, false) // it is logged
+		_ = w.checkpoint(false) // it is logged
 	}
 	untold := w.health.untold.Swap(0)
 	text := slices.Grow(w.text[:0], size)
@@ -153,7 +149,7 @@ func (w *writer) append(lines []byte) (lost int, err error) {
 	return n - whole, err
 }
 
-// begin prepares the output for n more bytes. If it has no line of this gate, it writes the first one.
+// begin prepares the output for n more bytes. If it has no line since it was opened, it writes a checkpoint.
 func (w *writer) begin(n int) error {
 	if err := w.out.prepare(n); err != nil {
 		return err
@@ -161,7 +157,7 @@ func (w *writer) begin(n int) error {
 	if !w.out.fresh {
 		return nil
 	}
-	if err := w.checkpoint(true, false); err != nil {
+	if err := w.checkpoint(false); err != nil {
 		return err
 	}
 	w.out.fresh = false
@@ -170,10 +166,10 @@ func (w *writer) begin(n int) error {
 
 // checkpoint writes a checkpoint line to the output that is prepared. A failure to keep the checkpoint is logged
 // once a minute.
-func (w *writer) checkpoint(first, end bool) error {
+func (w *writer) checkpoint(end bool) error {
 	w.signed = time.Now()
 	w.out.sync() // before the checkpoint is kept, so that it covers no entry that a power cut can take away
-	line, err := w.lines.Checkpoint(first, end)
+	line, err := w.lines.Checkpoint(w.out.size, end)
 	if err != nil {
 		if w.reported.Add() > 0 {
 			w.log.Error("the audit log gets no checkpoint; check the space and permissions of data_dir", "error", err)
@@ -189,7 +185,7 @@ func (w *writer) checkpoint(first, end bool) error {
 	if _, err := w.out.write(line); err != nil {
 		return err
 	}
-	w.covered, w.size = w.signed, w.lines.Size()
+	w.covered = w.signed
 	w.publish()
 	return nil
 }
@@ -197,7 +193,7 @@ func (w *writer) checkpoint(first, end bool) error {
 // publish makes the state of the log known.
 func (w *writer) publish() {
 	s := &Status{
-		Name: w.lines.Name(), Key: w.lines.Key(), Size: w.size, Checkpoint: w.covered, Broken: w.lines.Broken(),
+		Name: w.lines.Name(), Key: w.lines.Key(), Size: w.lines.Covered, Checkpoint: w.covered, Broken: w.lines.Broken,
 	}
 	if w.failed != nil {
 		s.Error = w.failed.Error()
@@ -205,20 +201,20 @@ func (w *writer) publish() {
 	w.status.Store(s)
 }
 
+func (w *writer) isCovered() bool { return w.lines.Covered == w.lines.Size() }
+
 // cover writes a checkpoint, if there are entries without one.
 func (w *writer) cover() {
-	if w.lines.Covered() && w.lines.Resumed() == 0 {
+	if w.isCovered() {
 		return
 	}
-	defer w.out.unlock()
-	if w.begin(0) == nil && !w.lines.Covered() {
-		_ = w.checkpoint(false, false) // maintain tries again
+	if w.begin(0) == nil && !w.isCovered() {
+		_ = w.checkpoint(false) // maintain tries again
 	}
 }
 
 // probe finds out whether entries can be written.
 func (w *writer) probe() {
-	defer w.out.unlock()
 	err := w.out.prepare(len(probeText))
 	if err == nil {
 		err = w.out.probe()
@@ -234,9 +230,8 @@ func (w *writer) probe() {
 func (w *writer) close() error {
 	if !w.out.fresh {
 		if w.begin(0) == nil {
-			_ = w.checkpoint(false, true) // it is logged
+			_ = w.checkpoint(true) // it is logged
 		}
-		w.out.unlock()
 	}
 	if n := w.health.untold.Load(); n > 0 {
 		w.log.Error("the last records of the audit log could not be written", "lost", n)

@@ -26,12 +26,6 @@ type Filters struct {
 // Given reports whether there is any of the options.
 func (o Filters) Given() bool { return o != Filters{} }
 
-// givenForVerify reports whether there is an option that --verify does not take.
-func (o Filters) givenForVerify() bool {
-	o.Gate = ""
-	return o.Given()
-}
-
 // Parse returns the filter that the options describe.
 func (o Filters) Parse(now time.Time) (*audit.Filter, error) {
 	f := &audit.Filter{ID: o.ID, Gate: o.Gate, Crawler: o.Crawler, Reason: o.Reason, Denied: o.Denied}

@@ -29,9 +29,10 @@ type Options struct {
 
 	Replay     bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
 	Verify     bool     `help:"Check that no record has been changed, removed or added."`
-	Strict     bool     `help:"With --verify: notes, such as of files that were rotated away, are faults."`
-	Key        []string `placeholder:"VKEY" sep:"none" help:"With --verify: the verifier key of a log, as its operator publishes it; without one, that of -c or of data_dir; may be repeated."`
-	Checkpoint []string `placeholder:"FILE" sep:"none" help:"With --verify: a checkpoint that you have kept, with which the log must agree; may be repeated."`
+	Strict     bool     `help:"With --verify: notes, such as of records behind the last checkpoint, are faults."`
+	Key        string   `placeholder:"VKEY" help:"With --verify: the verifier key of the log, as its operator publishes it; without one, that of -c or of data_dir."`
+	Checkpoint string   `placeholder:"FILE" help:"With --verify: a checkpoint that you have kept, with which the log must agree."`
+	From       string   `placeholder:"FILE" help:"With --verify: a copy of audit-checkpoint, from which on the log is verified."`
 	Top        int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
 	JSON       bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
 	File       []string `arg:"" optional:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
@@ -42,9 +43,9 @@ func (a *Options) Check() error {
 	switch {
 	case a.Top < 0:
 		return errors.New("--top: can't be negative")
-	case !a.Verify && (a.Strict || len(a.Key)+len(a.Checkpoint) > 0):
-		return errors.New("--strict, --key and --checkpoint need --verify")
-	case a.Verify && a.givenForVerify():
+	case !a.Verify && (a.Strict || a.Key+a.Checkpoint+a.From != ""):
+		return errors.New("--strict, --key, --checkpoint and --from need --verify")
+	case a.Verify && a.Given():
 		return errors.New("--verify checks whole logs: leave out the options that select records")
 	}
 	return nil
@@ -72,6 +73,9 @@ func Print(s console.Streams, c *gate.Config, a Options) error {
 	if err != nil {
 		return err
 	}
+	if a.Verify {
+		a.File = audit.Ordered(a.File)
+	}
 	var done atomic.Int64
 	stop := s.Progress(&done)
 	v, _ := reports[0].(*verifyReport)
@@ -83,6 +87,11 @@ func Print(s console.Streams, c *gate.Config, a Options) error {
 	stop()
 	if errors.Is(readErr, errNotLog) {
 		return cmp.Or(out.Flush(), readErr)
+	}
+	if v != nil {
+		if err := v.incomplete(); err != nil {
+			return cmp.Or(out.Flush(), err)
+		}
 	}
 	failed, values := false, map[string]any{}
 	for _, r := range reports {

@@ -3,7 +3,9 @@ package auditreport
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
+	"path/filepath"
+	"time"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/datadir"
@@ -11,58 +13,88 @@ import (
 	"robotsgate/internal/gate"
 )
 
-// A verifyReport verifies the transparency logs.
+// A verifyReport verifies a transparency log.
 type verifyReport struct {
 	*evidence.Verifier
+	options evidence.VerifyOptions
+	strict  bool
 }
 
-// errNoKey says what --verify needs.
-var errNoKey = errors.New("no key of the log: name it with --key, as its operator publishes it, or name the gate's configuration with -c")
-
 func (a *Options) verifyReport(c *gate.Config) (*verifyReport, error) {
-	o := evidence.VerifyOptions{Strict: a.Strict, Gate: a.Filter.Gate}
+	var o evidence.VerifyOptions
 	var err error
-	if o.Keys, err = evidence.ParseKeys(a.Key); err != nil {
-		return nil, fmt.Errorf("--key: %w", err)
-	}
-	if len(a.Key) == 0 || c.File() != "" {
-		switch signer, err := datadir.Signer(c); {
-		case err == nil:
-			o.Keys.AddOwn(signer)
-			if o.Known, err = datadir.Checkpoints(c); err != nil {
-				return nil, err
-			}
-		case len(a.Key) == 0:
-			return nil, fmt.Errorf("%w (%w)", errNoKey, err)
+	checkpoint := a.Checkpoint
+	if a.Key != "" {
+		if o.Key, err = evidence.ParseKey(a.Key); err != nil {
+			return nil, fmt.Errorf("--key: %w", err)
 		}
-	}
-	for _, file := range a.Checkpoint {
-		text, err := os.ReadFile(file)
+	} else {
+		signer, err := datadir.Signer(c)
 		if err != nil {
-			return nil, fmt.Errorf("--checkpoint: %w", err)
+			return nil, fmt.Errorf("no key of the log: name it with --key, as its operator publishes it, or name the gate's configuration with -c (%w)", err)
 		}
-		o.Known = append(o.Known, evidence.Known{Note: evidence.Note(string(text)), Where: file})
+		o.Key = evidence.OwnKey(signer)
+		if dir, err := gate.DataDir(c); err == nil && checkpoint == "" {
+			checkpoint, o.Own = filepath.Join(dir, evidence.CheckpointFile), true
+		}
 	}
-	return &verifyReport{evidence.NewVerifier(o)}, nil
+	if checkpoint != "" {
+		switch s, err := evidence.ReadState(checkpoint); {
+		case o.Own && errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, err
+		default:
+			known, err := o.Key.Open(s.Note)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", checkpoint, err)
+			}
+			o.Known, o.KnownFile = &known, checkpoint
+		}
+	}
+	if a.From != "" {
+		if o.From, err = evidence.ReadState(a.From); err != nil {
+			return nil, err
+		}
+		if err := o.From.Verify(o.Key); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.From, err)
+		}
+	}
+	return &verifyReport{evidence.NewVerifier(o), o, a.Strict}, nil
 }
 
 // Line does nothing: the verifier takes lines that are not parsed.
 func (v *verifyReport) Line(*audit.Line) {}
 
+// incomplete reports that the beginning of the log is missing.
+func (v *verifyReport) incomplete() error {
+	if v.First == 0 || v.options.From != nil {
+		return nil
+	}
+	return fmt.Errorf("log %s begins with record %d here: name the files before, or with --from the audit-checkpoint of a gate's data_dir from that time", v.Name, v.First)
+}
+
 // A verifyResult is the result of a verifyReport.
 type verifyResult struct {
-	Faults  int               `json:"faults"`
-	Logs    []evidence.Report `json:"logs"`
-	Lost    int64             `json:"lost"`
-	Notes   []string          `json:"notes"`
-	Entries int               `json:"records"`
-	Said    []string          `json:"said"` // the first faults
+	Faults  int       `json:"faults"`
+	Said    []string  `json:"said"` // the first faults
+	Notes   []string  `json:"notes"`
+	Records int       `json:"records"`
+	First   int64     `json:"first"`
+	Last    int64     `json:"last"` // less than First: there is no record
+	Log     string    `json:"log"`
+	Key     string    `json:"key"`
+	Signed  time.Time `json:"checkpoint,omitzero"`
+	Covered int64     `json:"covered"`
 }
 
 func (v *verifyReport) result() (string, any, bool) {
 	v.End()
+	if v.strict {
+		v.Faulty, v.Faults, v.Notes = v.Faulty+len(v.Notes), append(v.Faults, v.Notes...), nil
+	}
+	key, _ := v.options.Key.Of(v.Name)
 	return "verify", verifyResult{
-		Faults: v.Faulty, Logs: append([]evidence.Report{}, v.Logs...), Lost: v.Lost, Entries: v.Entries, // in JSON [] in place of null
-		Said: append([]string{}, v.Faults...), Notes: append([]string{}, v.Notes...),
+		v.Faulty, append([]string{}, v.Faults...), append([]string{}, v.Notes...), // in JSON [] in place of null
+		int(v.Size() - v.First), v.First, v.Size() - 1, v.Name, key, v.Signed.UTC(), v.Covered,
 	}, v.Faulty > 0
 }

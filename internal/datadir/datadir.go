@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"robotsgate/internal/configurations"
 	"robotsgate/internal/evidence"
@@ -26,26 +24,6 @@ func Signer(c *gate.Config) (*evidence.Signer, error) {
 		return nil, fmt.Errorf("data_dir %s has no key of an audit log yet: the gate makes it at its first start with log.audit; or set log.audit_key_file and log.audit_name", dir)
 	}
 	return signer, err
-}
-
-// Checkpoints returns the checkpoints of the audit log that data_dir keeps.
-func Checkpoints(c *gate.Config) (all []evidence.Known, err error) {
-	dir, err := gate.DataDir(c)
-	if err != nil {
-		return nil, err
-	}
-	path := filepath.Join(dir, evidence.CheckpointFile)
-	switch text, err := os.ReadFile(path); {
-	case err == nil:
-		all = append(all, evidence.Known{Note: evidence.Note(string(text)), Where: path})
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	}
-	ended, err := evidence.Ended(dir)
-	for _, l := range ended {
-		all = append(all, evidence.Known{Note: l.Checkpoint, Where: filepath.Join(dir, evidence.EndedFile), Ended: true, Time: l.Time})
-	}
-	return all, err
 }
 
 // ErrNoSnapshots says that a data_dir has none.

@@ -5,48 +5,33 @@
 // state the size and the root of the tree (c2sp.org/tlog-checkpoint), signed by the gate
 // (c2sp.org/signed-note).
 //
-// [Log] makes the lines of one log. [Verifier] checks lines, with the keys of [Keys].
+// [Log] makes the lines of one log. [Verifier] checks them, with the [Key] of the log.
 package evidence
-
-// Where to change what.
-//
-//	checkpoint lines, and where the log goes on after a start:
-//		log.go and resume.go
-//	what audit --verify finds:
-//		verify.go, verify_checkpoint.go and verify_end.go, and a story in testdata/script/audit_verify.txtar
 
 import (
 	"bytes"
 	"encoding/json"
 	"strconv"
 	"time"
-
-	"golang.org/x/mod/sumdb/tlog"
 )
 
 // A Line is a checkpoint line of an audit log, a JSON object. Only the note is signed.
 type Line struct {
 	Checkpoint string    `json:"checkpoint"` // a signed note
 	Time       time.Time `json:"time"`
-	Gate       string    `json:"gate"` // the id of the gate that writes the log
-
-	// Edge is the hashes of the complete subtrees of the tree, from left to right. The first line of a
-	// log in a file has it, so that the file can be verified without the ones before it. It is not nil
-	// there, also if the tree is empty.
-	Edge []tlog.Hash `json:"edge,omitzero"`
-	// End says that the gate has ended.
-	End bool `json:"end,omitempty"`
-	// Resumed is how many entries of a gate that was killed are covered here first.
-	Resumed int64 `json:"resumed,omitempty"`
+	Gate       string    `json:"gate"`              // the id of the gate that writes the log
+	End        bool      `json:"end,omitempty"`     // the gate has ended
+	Resumed    int64     `json:"resumed,omitempty"` // how many entries of a gate that was killed are covered here first
 }
 
-const checkpointBegin = `{"checkpoint":"`
+// Stated returns the name of the log and the size in the note, which nothing has verified.
+func (l *Line) Stated() (log string, size int64) { return stated(l.Checkpoint) }
 
 // IsCheckpoint reports whether text is a checkpoint line, or the beginning of one.
-func IsCheckpoint(text []byte) bool { return bytes.HasPrefix(text, []byte(checkpointBegin)) }
+func IsCheckpoint(text []byte) bool { return bytes.HasPrefix(text, []byte(`{"checkpoint":"`)) }
 
-// parseLine returns a checkpoint line, which nothing has verified.
-func parseLine(text []byte) (l *Line, ok bool) {
+// ParseLine returns a checkpoint line, which nothing has verified.
+func ParseLine(text []byte) (l *Line, ok bool) {
 	if !IsCheckpoint(text) {
 		return nil, false
 	}
@@ -54,18 +39,8 @@ func parseLine(text []byte) (l *Line, ok bool) {
 	return l, json.Unmarshal(text, l) == nil
 }
 
-// AppendTo appends the line, with its end.
-func (l *Line) AppendTo(b []byte) []byte {
-	text, err := json.Marshal(l)
-	if err != nil {
-		panic(err) // a time out of range, which the clock can't state
-	}
-	return append(append(b, text...), '\n')
-}
-
-// AppendEntry appends the line of an entry, which must end with the gate's id, with its place in the log.
-// Lost is the number of entries before it that could not be written. The result, without the end of the
-// line, is a leaf of the tree.
+// AppendEntry appends the line of an entry with its place in the log. Lost is the number of entries before it
+// that could not be written. The result, without the end of the line, is a leaf of the tree.
 func AppendEntry(b, line []byte, lost, index int64) []byte {
 	b = append(b, bytes.TrimSuffix(line, []byte("}\n"))...)
 	if lost > 0 {
@@ -75,40 +50,36 @@ func AppendEntry(b, line []byte, lost, index int64) []byte {
 	return append(b, "}\n"...)
 }
 
-// parseEntry returns what AppendEntry has added to an entry, and the id of its gate. It takes only lines of
-// this form: JSON would permit others, which no gate writes, and parsing it takes ten times as long.
-func parseEntry(text []byte) (gate string, lost, index int64, ok bool) {
-	text, ok = bytes.CutSuffix(text, []byte("}"))
-	if !ok || !bytes.HasPrefix(text, []byte(`{"time":"`)) {
-		return "", 0, 0, false
+// parseEntry returns the index of an entry, and about when it was written. It takes only lines as gates write
+// them, since parsing any JSON takes ten times as long.
+func parseEntry(text []byte) (index int64, written time.Time, ok bool) {
+	const begin, member = `{"time":"`, `,"index":`
+	rest, ok := bytes.CutPrefix(text, []byte(begin))
+	i := bytes.LastIndex(rest, []byte(member))
+	if !ok || i < 0 {
+		return 0, time.Time{}, false
 	}
-	text, index, ok = cutNumber(text, `,"index":`)
-	if !ok {
-		return "", 0, 0, false
+	digits, ok := bytes.CutSuffix(rest[i+len(member):], []byte("}"))
+	index, err := strconv.ParseInt(string(digits), 10, 64)
+	if !ok || err != nil || index < 0 || strconv.FormatInt(index, 10) != string(digits) {
+		return 0, time.Time{}, false
 	}
-	if rest, n, ok := cutNumber(text, `,"lost":`); ok {
-		text, lost = rest, n
+	value, _, _ := bytes.Cut(rest, []byte(`"`))
+	at, err := time.Parse(time.RFC3339Nano, string(value))
+	if err != nil {
+		return 0, time.Time{}, false
 	}
-	// In a JSON string each quotation mark has a backslash before it, so this is a member.
-	const member = `,"gate":"`
-	i := bytes.LastIndex(text, []byte(member))
-	if i < 0 || text[len(text)-1] != '"' {
-		return "", 0, 0, false
-	}
-	return string(text[i+len(member) : len(text)-1]), lost, index, true
+	return index, at.Add(durationIn(rest[:i])), true
 }
 
-// cutNumber returns text without a last member that is a whole number, and the number.
-func cutNumber(text []byte, member string) (before []byte, n int64, ok bool) {
-	start := max(0, len(text)-len(member)-19) // the longest number has 19 digits
-	i := bytes.LastIndex(text[start:], []byte(member))
+// durationIn returns the duration in the text of an entry, 0 if it has none.
+func durationIn(text []byte) time.Duration {
+	const member = `,"duration":`
+	i := bytes.LastIndex(text, []byte(member))
 	if i < 0 {
-		return text, 0, false
+		return 0
 	}
-	digits := string(text[start+i+len(member):])
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 || strconv.FormatInt(n, 10) != digits {
-		return text, 0, false
-	}
-	return text[:start+i], n, true
+	number, _, _ := bytes.Cut(text[i+len(member):], []byte(","))
+	seconds, _ := strconv.ParseFloat(string(number), 64)
+	return time.Duration(min(max(seconds, 0), 1e9) * float64(time.Second))
 }

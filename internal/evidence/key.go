@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -46,106 +46,65 @@ func CheckName(name string) error {
 	bad := func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '+' || r == unicode.ReplacementChar
 	}
-	switch {
-	case name == "":
-		return errors.New("it is empty")
-	case len(name) > 200:
-		return errors.New("it is longer than 200 bytes")
-	case strings.ContainsFunc(name, bad):
-		return errors.New(`it has a space, a "+" or a control character: name it as a URL without a scheme, such as crawl.example.com/gate-1`)
+	if name == "" || len(name) > 200 || strings.ContainsFunc(name, bad) {
+		return errors.New(`it is longer than 200 bytes, or has a space, a "+" or a control character: name it as a URL without a scheme, such as crawl.example.com/gate-1`)
 	}
 	return nil
 }
 
-// Keys are the keys of logs. The key of a log NAME also verifies the logs NAME/…, by the same
-// public key under the longer name.
-type Keys struct {
-	logs []logKey
-}
-
-type logKey struct {
-	name   string // empty: any
+// A Key verifies the checkpoints of the log NAME, and of the logs NAME/…, which are signed by the same key.
+type Key struct {
+	name   string // empty: of any
 	public ed25519.PublicKey
 }
 
-func (k logKey) isFor(log string) bool {
-	return k.name == "" || log == k.name || strings.HasPrefix(log, k.name+"/")
-}
+// OwnKey returns the key of a gate that checks its own logs, whatever their names were.
+func OwnKey(s *Signer) *Key { return &Key{public: s.by.Public()} }
 
-// AddOwn adds the key of a gate that checks its own logs, whatever their names were.
-func (k *Keys) AddOwn(s *Signer) { k.logs = append(k.logs, logKey{public: s.by.Public()}) }
-
-// ParseKeys returns the keys with the given verifier keys.
-func ParseKeys(logs []string) (*Keys, error) {
-	k := &Keys{}
-	for _, text := range logs {
-		v, err := note.NewVerifier(text)
-		if err != nil {
-			return nil, fmt.Errorf("%q is no verifier key of a log (NAME+ID+KEY, as robotsgate audit --public-key prints it)", text)
-		}
-		_, encoded, _ := strings.Cut(strings.TrimPrefix(text, v.Name()+"+"), "+")
-		key, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil || len(key) != 1+ed25519.PublicKeySize { // the first byte names the algorithm
-			return nil, fmt.Errorf("%q is not an Ed25519 key", text)
-		}
-		k.logs = append(k.logs, logKey{v.Name(), key[1:]})
-	}
-	return k, nil
-}
-
-// Log returns the verifier key of the log with a name, if one of the keys is for it.
-func (k *Keys) Log(name string) (key string, ok bool) {
-	for _, l := range k.logs {
-		if l.isFor(name) {
-			key, err := note.NewEd25519VerifierKey(name, l.public)
-			return key, err == nil
-		}
-	}
-	return "", false
-}
-
-// names reports whether one of the keys is for the log with a name, and not for any.
-func (k *Keys) names(log string) bool {
-	return slices.ContainsFunc(k.logs, func(l logKey) bool { return l.name != "" && l.isFor(log) })
-}
-
-// Verifier returns the verifier of signatures by a key (note.Verifiers).
-func (k *Keys) Verifier(name string, id uint32) (note.Verifier, error) {
-	for _, l := range k.logs {
-		if !l.isFor(name) {
-			continue
-		}
-		if key, err := note.NewEd25519VerifierKey(name, l.public); err == nil {
-			if v, err := note.NewVerifier(key); err == nil && v.KeyHash() == id {
-				return v, nil
-			}
-		}
-	}
-	return nil, &note.UnknownVerifierError{Name: name, KeyHash: id}
-}
-
-// Open returns the checkpoint in a signed note. An error says that the key of the log that it names is unknown,
-// or has not signed it.
-func (k *Keys) Open(text []byte) (torchwood.Checkpoint, error) {
-	var none torchwood.Checkpoint
-	n, err := note.Open(text, k)
+// ParseKey returns the key in a verifier key.
+func ParseKey(text string) (*Key, error) {
+	v, err := note.NewVerifier(text)
 	if err != nil {
-		return none, err
+		return nil, fmt.Errorf("%q is no verifier key of a log (NAME+ID+KEY, as robotsgate audit --public-key prints it)", text)
 	}
-	c, err := torchwood.ParseCheckpoint(n.Text)
-	switch {
-	case err != nil:
-		return none, err
-	case c.Extension != "":
-		return none, errors.New("the checkpoint has extension lines")
-	case !slices.ContainsFunc(n.Sigs, func(s note.Signature) bool { return s.Name == c.Origin }):
-		return none, errors.New("the checkpoint is not signed by the key of its log")
+	_, encoded, _ := strings.Cut(strings.TrimPrefix(text, v.Name()+"+"), "+")
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(key) != 1+ed25519.PublicKeySize { // the first byte names the algorithm
+		return nil, fmt.Errorf("%q is not an Ed25519 key", text)
 	}
-	return c, nil
+	return &Key{v.Name(), key[1:]}, nil
 }
 
-// Origin returns the name of the log in the text of a note, which nothing has verified.
-func Origin(text string) string {
-	name, _, _ := strings.Cut(text, "\n")
-	return name
+// Of returns the verifier key of the log with a name.
+func (k *Key) Of(log string) (string, error) {
+	if k.name != "" && log != k.name && !strings.HasPrefix(log, k.name+"/") {
+		return "", fmt.Errorf("the key is of log %s", k.name)
+	}
+	return note.NewEd25519VerifierKey(log, k.public)
+}
+
+// Open returns the checkpoint in a signed note. An error says that the key has not signed it.
+func (k *Key) Open(text string) (c torchwood.Checkpoint, err error) {
+	log, _ := stated(text)
+	key, err := k.Of(log)
+	if err != nil {
+		return c, err
+	}
+	v, err := note.NewVerifier(key)
+	if err != nil {
+		return c, err
+	}
+	n, err := note.Open([]byte(text), note.VerifierList(v))
+	if err != nil {
+		return c, err
+	}
+	return torchwood.ParseCheckpoint(n.Text)
+}
+
+// stated returns the log and the size in the text of a note, which nothing has verified.
+func stated(text string) (log string, size int64) {
+	log, rest, _ := strings.Cut(text, "\n")
+	line, _, _ := strings.Cut(rest, "\n")
+	size, _ = strconv.ParseInt(line, 10, 64)
+	return log, size
 }

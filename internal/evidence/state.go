@@ -3,11 +3,13 @@ package evidence
 import (
 	"encoding/json"
 	"errors"
-	"io/fs"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"filippo.io/torchwood"
 
 	"robotsgate/internal/wholefile"
 )
@@ -15,64 +17,54 @@ import (
 // The files in data_dir that belong to the log of the gate that owns the folder.
 const (
 	KeyFile        = "audit-key.pem"    // the key, if the configuration names none
-	CheckpointFile = "audit-checkpoint" // the last note, and a line with the state; see [Note]
+	CheckpointFile = "audit-checkpoint" // a [State]
 )
 
-const (
-	// maxResumed is how much younger than the last checkpoint the records of a kill can be.
-	maxResumed = 2 * time.Second
-	// maxWaited is how much older: while a checkpoint is made, on a slow disk, records wait.
-	maxWaited = 5 * time.Second
-)
-
-// A state is what a log goes on from.
-type state struct {
+// A State is what a log goes on from, or is verified from. Its file has the note, and a line of JSON with the rest.
+type State struct {
+	Note string    `json:"-"` // the last checkpoint
 	Tree *Tree     `json:"tree"`
 	Time time.Time `json:"time"` // of the checkpoint
 	End  bool      `json:"end"`  // the gate has ended: it has written nothing since
-	Path string    `json:"path"` // of the log
+	Path string    `json:"path"` // of the file that has its line
+	Size int64     `json:"size"` // of that file before the line, in bytes
+
+	checkpoint torchwood.Checkpoint // in the note, after open
 }
 
-// mayHaveWritten reports whether the gate may have written a record behind the checkpoint, at this time.
-func (s *state) mayHaveWritten(at time.Time) bool {
-	return !s.End && !s.Time.IsZero() && (&interval{at, at}).within(maxResumed, s.Time)
+// ReadState reads a state from a file. Of a file with a note alone it has only the note.
+func ReadState(file string) (*State, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	s := &State{Note: string(text)}
+	if note, rest, ok := strings.Cut(string(text), "\n{"); ok {
+		s.Note = note + "\n"
+		if err := json.Unmarshal([]byte("{"+rest), s); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return s, nil
 }
 
-// save keeps a checkpoint and the state to go on from it, in one step. When it returns, the disk has both.
-func (s *state) save(dir, note string) error {
+// Verify checks the note with the key of the log, and that the tree fits it.
+func (s *State) Verify(k *Key) (err error) {
+	s.checkpoint, err = k.Open(s.Note)
+	switch {
+	case err != nil:
+		return err
+	case s.Tree == nil || !s.Tree.valid() || s.Tree.Size != s.checkpoint.N || s.Tree.Root() != s.checkpoint.Hash:
+		return errors.New("it lacks the tree of its checkpoint, which " + CheckpointFile + " has")
+	}
+	return nil
+}
+
+// save keeps a state, in one step. When it returns, the disk has it.
+func (s *State) save(dir string) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	return wholefile.Write(filepath.Join(dir, CheckpointFile), append([]byte(note), append(text, '\n')...))
-}
-
-// Note returns the note in the text of a CheckpointFile. A note alone is returned as it is.
-func Note(text string) string {
-	if note, _, ok := strings.Cut(text, "\n{"); ok {
-		return note + "\n"
-	}
-	return text
-}
-
-// loadState returns the checkpoint that is kept, and its state. Each is empty if there is none.
-func loadState(dir string) (note string, s state, err error) {
-	text, err := readFile(filepath.Join(dir, CheckpointFile))
-	if err != nil {
-		return "", state{}, err
-	}
-	note = Note(string(text))
-	if json.Unmarshal(text[len(note):], &s) != nil || s.Tree == nil || !s.Tree.valid() {
-		s = state{} // the log itself is read
-	}
-	return note, s, nil
-}
-
-// readFile returns the contents of a file that the gate has written, nil if there is no file.
-func readFile(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return text, err
+	return wholefile.Write(filepath.Join(dir, CheckpointFile), append([]byte(s.Note), append(text, '\n')...))
 }

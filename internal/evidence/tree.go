@@ -34,8 +34,3 @@ func (t *Tree) Root() tlog.Hash {
 	}
 	return root
 }
-
-// Clone returns a copy. Its Hashes are not nil.
-func (t *Tree) Clone() *Tree {
-	return &Tree{t.Size, append([]tlog.Hash{}, t.Hashes...)}
-}

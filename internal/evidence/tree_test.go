@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"filippo.io/torchwood"
@@ -45,7 +46,7 @@ func TestTree(t *testing.T) {
 		if edge := torchwood.RightEdge(n); len(tree.Hashes) != len(edge) {
 			t.Errorf("size %d: %d hashes, want %d", n, len(tree.Hashes), len(edge))
 		}
-		tree = &Tree{Size: n, Hashes: tree.Clone().Hashes}
+		tree = &Tree{Size: n, Hashes: slices.Clone(tree.Hashes)}
 		tree.Append(leaf(n))
 	}
 	for _, size := range []int64{-1, 4, 7} {

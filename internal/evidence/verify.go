@@ -3,172 +3,65 @@ package evidence
 import (
 	"bytes"
 	"fmt"
-	"strconv"
+	"math"
 	"time"
 
+	"filippo.io/torchwood"
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// maxTexts bounds Faults and Notes each.
-const maxTexts = 1000
+const (
+	maxFaults = 100 // bounds Faults
+	// maxResumed is how much younger than the last checkpoint the records of a kill can be.
+	maxResumed = 2 * time.Second
+	// maxTail is the same for records that no checkpoint covers yet. They can also be that much older: while a
+	// checkpoint is made, on a slow disk, records wait.
+	maxTail = 5 * time.Second
+)
+
+// MaxLine bounds a line of a log, in bytes. It is several times as long as the longest entry.
+const MaxLine = 1 << 20
+
+// A Text is a line of a file.
+type Text struct {
+	Number int
+	Text   []byte // without its end
+	Open   bool   // the file ends in the line, without an end of line
+}
 
 // VerifyOptions say what lines are checked against.
 type VerifyOptions struct {
-	Keys *Keys // of the logs
-	// Known are checkpoints that someone has kept: the logs must agree with them.
-	Known []Known
-	// Gate, if it is not empty, leaves out the lines of other gates.
-	Gate string
-	// Strict makes notes faults.
-	Strict bool
-	// Leaf, if it is set, is called for each entry of a log, in the order of the lines. Written is about when it was written.
-	Leaf func(log string, index int64, hash tlog.Hash, written time.Time)
+	Key *Key // of the log
+	// From, unless it is nil, is a verified state: the entries before its checkpoint are not checked.
+	From *State
+	// Known, unless it is nil, is a checkpoint that the key has signed: the log must agree with it. Own says that
+	// it is the last one in data_dir, which may be of another log.
+	Known     *torchwood.Checkpoint
+	KnownFile string
+	Own       bool
 }
 
-// A Known checkpoint is a signed note, and where it has been kept.
-type Known struct {
-	Note, Where string
-	// Ended says that the log may have been rotated away, at any time since.
-	Ended bool
-	Time  time.Time // of an ended log: when it was signed
-}
-
-// A Verifier checks that the entries of logs are complete, in their order and unchanged. Line takes all lines, the
-// files in any order; then End completes the result.
+// A Verifier checks that the entries of one log are complete, in their order and unchanged. Line takes all lines, the
+// files in the order of their records; then End completes the result.
 type Verifier struct {
-	Entries int
-	Lost    int64    // entries that could not be written at the time, as other entries say
-	Faults  []string // the first of each kind, and then others
+	Name    string    // of the log
+	First   int64     // index of the first entry that was checked: that of From, else 0, unless the ones before it are missing
+	Covered int64     // size of the tree that the last checkpoint is for
+	Signed  time.Time // its time
+	Faults  []string
 	Faulty  int      // number of faults
 	Notes   []string // what could not be checked, or deserves a look
-	Logs    []Report // after End, by name
 
-	o       VerifyOptions
-	logs    map[string]*logLines
-	unknown map[string]bool   // by gate: it has a log without a key
-	current map[string]*piece // by gate, in the file that is read
-	file    string
-	kinds   map[string]bool // of faults, by their formats
-	old     int             // entries in the form of earlier versions
-	oldAt   place
-}
-
-// A Report is what was found of one log.
-type Report struct {
-	Name    string    `json:"log"`
-	Key     string    `json:"key"`
-	Entries int64     `json:"records"`
-	First   int64     `json:"first"` // index
-	Last    int64     `json:"last"`  // index; less than First: there is no entry
-	Size    int64     `json:"size"`  // entries that the newest checkpoint covers
-	Signed  time.Time `json:"signed,omitzero"`
-}
-
-// logLines is what was read of a log.
-type logLines struct {
-	name   string
-	key    string
-	pieces []*piece
-	roots  map[int64]signed // the checkpoints, by size
-	wanted map[int64]bool   // sizes of known checkpoints
-	newest int64            // size of the newest checkpoint
-	signed time.Time        // its time
-}
-
-// signed is a checkpoint in a log.
-type signed struct {
-	root tlog.Hash
-	at   place
-	note string
-}
-
-// maxRoots bounds the checkpoints of a log that are kept to compare others with them.
-const maxRoots = 1_000_000
-
-// A piece is lines of one log in one file, from a line with an edge on.
-type piece struct {
-	log     *logLines
-	at      place // the first line
-	line    int   // the last line
-	start   int64
-	root    tlog.Hash // at the start
-	resumed bool      // the first line says so
-	tree    *Tree
-	next    int64  // index of the next entry
-	broken  string // why the tree is not known any more; empty: it is
-	ended   bool
-	covered int64     // by the last checkpoint
-	fits    tlog.Hash // its root
-	signed  time.Time // its time
-	tail    interval  // times of the entries behind it
-	groups  []group
-	known   map[int64]tlog.Hash // roots of the trees with the wanted sizes
-	last    time.Time
-}
-
-// A group is the entries between two checkpoints.
-type group struct {
-	size   int64     // the second of them
-	root   tlog.Hash // its root
-	oldest time.Time
-}
-
-// An interval is the times of some entries, as they were written.
-type interval struct{ oldest, newest time.Time }
-
-func (i *interval) add(t time.Time) {
-	if i.oldest.IsZero() || t.Before(i.oldest) {
-		i.oldest = t
-	}
-	if t.After(i.newest) {
-		i.newest = t
-	}
-}
-
-// within reports whether the entries may be those behind a checkpoint, and were written at most d after it.
-func (i *interval) within(d time.Duration, of time.Time) bool {
-	return i.oldest.Sub(of) >= -maxWaited && i.newest.Sub(of) <= d
-}
-
-// NewVerifier returns a verifier that has no lines yet.
-func NewVerifier(o VerifyOptions) *Verifier {
-	v := &Verifier{o: o, logs: map[string]*logLines{}, unknown: map[string]bool{}, current: map[string]*piece{}, kinds: map[string]bool{}}
-	for _, k := range o.Known {
-		if c, err := o.Keys.Open([]byte(k.Note)); err == nil {
-			v.log(c.Origin).wanted[c.N] = true
-		}
-	}
-	return v
-}
-
-func (v *Verifier) log(name string) *logLines {
-	l := v.logs[name]
-	if l == nil {
-		l = &logLines{name: name, roots: map[int64]signed{}, wanted: map[int64]bool{}}
-		l.key, _ = v.o.Keys.Log(name)
-		v.logs[name] = l
-	}
-	return l
-}
-
-// fault notes a fault, and returns its text. The first of each kind is in the report, however many there are.
-func (v *Verifier) fault(format string, args ...any) string {
-	text := fmt.Sprintf(format, args...)
-	if v.Faulty++; len(v.Faults) < maxTexts || !v.kinds[format] {
-		v.Faults = append(v.Faults, text)
-	}
-	v.kinds[format] = true
-	return text
-}
-
-// note notes what could not be checked, or deserves a look.
-func (v *Verifier) note(format string, args ...any) {
-	switch {
-	case v.o.Strict:
-		v.fault(format, args...)
-	case len(v.Notes) < maxTexts:
-		v.Notes = append(v.Notes, fmt.Sprintf(format, args...))
-	}
+	o         VerifyOptions
+	at        place
+	begun     bool
+	tree      Tree
+	broken    bool      // the tree is not known any more
+	root      tlog.Hash // of the last checkpoint
+	ended     bool
+	late      time.Duration // how much younger the entries behind it are, at most; one that is too old counts as late
+	last      place         // of the last entry
+	knownRoot *tlog.Hash    // of the tree with the size of the known checkpoint
 }
 
 // A place is a line of a file.
@@ -179,115 +72,160 @@ type place struct {
 
 func (p place) String() string { return fmt.Sprintf("%s:%d", p.file, p.line) }
 
-// Line takes the next line of a file.
+// NewVerifier returns a verifier that has no lines yet.
+func NewVerifier(o VerifyOptions) *Verifier {
+	v := &Verifier{o: o}
+	if s := o.From; s != nil {
+		v.Name, v.First, v.tree = s.checkpoint.Origin, s.Tree.Size, *s.Tree
+		v.Covered, v.root, v.Signed, v.ended = s.Tree.Size, s.checkpoint.Hash, s.Time, s.End
+	}
+	v.want()
+	return v
+}
+
+func (v *Verifier) fault(format string, args ...any) {
+	if v.Faulty++; len(v.Faults) < maxFaults {
+		v.Faults = append(v.Faults, fmt.Sprintf(format, args...))
+	}
+}
+
+func (v *Verifier) note(format string, args ...any) {
+	v.Notes = append(v.Notes, fmt.Sprintf(format, args...))
+}
+
+// want notes the root of the tree, if the known checkpoint is for it.
+func (v *Verifier) want() {
+	if v.o.Known != nil && v.tree.Size == v.o.Known.N && !v.broken {
+		v.knownRoot = new(v.tree.Root())
+	}
+}
+
+// Line checks a line of a file.
 func (v *Verifier) Line(file string, line Text) {
-	if file != v.file {
-		v.file = file
-		clear(v.current)
-	}
-	at, text := place{file, line.Number}, line.Text
-	if l, ok := parseLine(text); ok {
-		if v.o.Gate == "" || v.o.Gate == l.Gate {
-			v.checkpoint(l, at)
-		}
+	v.at = place{file, line.Number}
+	if l, ok := ParseLine(line.Text); ok {
+		v.checkpoint(l)
 		return
 	}
-	gate, lost, index, ok := parseEntry(text)
+	index, written, ok := parseEntry(line.Text)
 	switch {
-	case ok && v.o.Gate != "" && v.o.Gate != gate:
+	case len(bytes.TrimSpace(line.Text)) == 0: // a probe of the file
 	case ok:
-		v.entry(gate, lost, index, at, text)
-	case line.Open && bytes.HasPrefix(text, []byte("{")):
-		v.note("%s: half a line: it is being written, or a sudden end has cut it off", at)
-	case isOldForm(text):
-		if v.old++; v.old == 1 {
-			v.oldAt = at
-		}
+		v.entry(index, written, line.Text)
+	case line.Open && bytes.HasPrefix(line.Text, []byte("{")):
+		v.note("%s: half a line: it is being written, or a sudden end has cut it off", v.at)
 	default:
-		v.fault("%s: no record: the line has been added or changed", at)
+		v.fault("%s: no record: the line has been added or changed", v.at)
 	}
 }
 
-// isOldForm reports whether a line may be an entry of a version before the transparency log.
-func isOldForm(text []byte) bool {
-	return bytes.HasPrefix(text, []byte(`{"time":"`)) && bytes.Contains(text, []byte(`,"chain":"`)) && bytes.Contains(text, []byte(`,"hash":"`))
+// goTo goes on with the entry with an index, and reports those that are missing before it.
+func (v *Verifier) goTo(index int64) {
+	if !v.begun && v.o.From == nil {
+		v.First = index
+	} else if v.tree.Size < index {
+		v.fault("%s: records %d to %d are missing before this line of log %s", v.at, v.tree.Size, index-1, v.Name)
+	}
+	v.begun = true
+	if v.tree.Size < index {
+		v.tree, v.broken = Tree{Size: index}, true
+	}
 }
 
-func (v *Verifier) entry(gate string, lost, index int64, at place, text []byte) {
-	p, known := v.current[gate]
-	if known && p == nil {
-		return // of a log without a key
+func (v *Verifier) entry(index int64, written time.Time, text []byte) {
+	if index < v.First {
+		return // From is behind it
 	}
-	if p == nil {
-		v.fault("%s: record %d of gate %s: no checkpoint line with an edge stands before it in this file: the beginning of the file is missing, or the record has been added", at, index, gate)
+	v.goTo(index)
+	if index < v.tree.Size {
+		v.broken = true
+		v.fault("%s: record %d of log %s, where record %d is expected: it is there twice, has been added, or is not in its place", v.at, index, v.Name, v.tree.Size)
 		return
 	}
-	v.Entries++
-	v.Lost += lost
-	if p.ended {
-		v.fault("%s: record %d of log %s: the log has ended before it: the record has been added", at, index, p.log.name)
+	if v.ended {
+		v.fault("%s: record %d of log %s: the log has ended before it: the record has been added", v.at, index, v.Name)
 	}
+	if v.broken {
+		v.tree.Size++
+	} else {
+		v.tree.Append(tlog.RecordHash(text))
+	}
+	if d := written.Sub(v.Signed); d >= -maxTail {
+		v.late = max(v.late, d)
+	} else {
+		v.late = math.MaxInt64
+	}
+	v.last = v.at
+	v.want()
+}
+
+func (v *Verifier) checkpoint(l *Line) {
+	c, err := v.o.Key.Open(l.Checkpoint)
 	switch {
-	case index == p.next:
-	case index > p.next:
-		p.broken = v.fault("%s: %s missing before record %d of log %s", at, entries(p.next, index-1), index, p.log.name)
-	default:
-		p.broken = v.fault("%s: record %d of log %s, where record %d is expected: it is there twice, has been added, or is not in its place", at, index, p.log.name, p.next)
+	case err != nil:
+		log, _ := l.Stated()
+		v.fault("%s: the checkpoint of log %q is not signed by the key, or has been changed: %v", v.at, log, err)
 		return
+	case v.Name != "" && v.Name != c.Origin:
+		v.fault("%s: a checkpoint of log %s among the lines of log %s: verify each log by itself", v.at, c.Origin, v.Name)
+		return
+	case c.N < v.First:
+		return // From is behind it
 	}
-	p.next, p.line = index+1, at.line
-	hash := tlog.RecordHash(text)
-	if p.broken == "" {
-		p.tree.Append(hash)
-		p.want()
+	v.Name = c.Origin
+	v.goTo(c.N)
+	switch {
+	case c.N == v.Covered && !v.Signed.IsZero() && c.Hash != v.root:
+		v.fault("%s: log %s has two checkpoints of %d records with different roots, so its operator has signed two histories", v.at, v.Name, c.N)
+	case c.N < v.tree.Size:
+		v.fault("%s: the checkpoint of %d records of log %s stands behind record %d: it is not in its place", v.at, c.N, v.Name, v.tree.Size-1)
+		return
+	case !v.broken && v.tree.Root() != c.Hash:
+		v.broken = true
+		v.fault("%s: the checkpoint of %d records of log %s does not fit %s: a record has been changed, added or replaced", v.at, c.N, v.Name, v.behind())
+	case l.Resumed > 0 && v.late > maxResumed:
+		v.fault("%s: a start after a kill has covered %s of log %s, and their times do not fit the checkpoint before, of %s: records have been added", v.at, v.behind(), v.Name, utc(v.Signed))
 	}
-	written := writtenAt(text)
-	if written.IsZero() {
-		v.fault("%s: record %d of log %s has no time", at, index, p.log.name)
+	v.Covered, v.root, v.Signed, v.ended, v.late = c.N, c.Hash, l.Time, l.End, 0
+}
+
+// behind names the entries behind the last checkpoint.
+func (v *Verifier) behind() string {
+	return fmt.Sprintf("records %d to %d (up to %s)", v.Covered, v.tree.Size-1, v.last)
+}
+
+// End judges the log, after all lines.
+func (v *Verifier) End() {
+	switch {
+	case v.Covered == v.tree.Size:
+	case v.late <= maxTail:
+		v.note("%s: no checkpoint covers %s of log %s: its gate runs, or was killed and has not been started again", v.last, v.behind(), v.Name)
+	default:
+		v.fault("%s: no checkpoint covers %s of log %s, and their times are not within %v of the last one, of %s: records have been added, or checkpoints removed",
+			v.last, v.behind(), v.Name, maxTail, utc(v.Signed))
 	}
-	p.tail.add(written)
-	if written.After(p.last) {
-		p.last = written
-	}
-	if v.o.Leaf != nil {
-		v.o.Leaf(p.log.name, index, hash, written)
+	if v.o.Known != nil {
+		v.compare()
 	}
 }
 
-// want notes the root of the tree, if a known checkpoint is for it.
-func (p *piece) want() {
-	if p.log.wanted[p.tree.Size] {
-		if p.known == nil {
-			p.known = map[int64]tlog.Hash{}
-		}
-		p.known[p.tree.Size] = p.tree.Root()
+// compare compares the log with the known checkpoint.
+func (v *Verifier) compare() {
+	c, file := v.o.Known, v.o.KnownFile
+	switch {
+	case c.Origin != v.Name && v.Name != "" && v.o.Own:
+	case c.Origin != v.Name && v.Name != "":
+		v.fault("%s has a checkpoint of log %s, and these lines are of log %s", file, c.Origin, v.Name)
+	case c.N > v.tree.Size:
+		v.fault("log %s ends with record %d, and %s has a checkpoint of %d records: records were removed from its end, or a file was not given", c.Origin, v.tree.Size-1, file, c.N)
+	case v.knownRoot == nil:
+		v.note("log %s can't be compared with the checkpoint of %d records in %s, since records before it are missing or changed", c.Origin, c.N, file)
+	case *v.knownRoot != c.Hash:
+		v.fault("log %s does not fit the checkpoint of %d records in %s, which is signed by its key: its operator has signed two histories", c.Origin, c.N, file)
 	}
 }
 
-// writtenAt returns about when an entry was written, by its time and duration.
-func writtenAt(text []byte) time.Time {
-	value, _, _ := bytes.Cut(text[len(`{"time":"`):], []byte(`"`))
-	at, err := time.Parse(time.RFC3339Nano, string(value))
-	if err != nil {
-		return time.Time{}
-	}
-	const member = `,"duration":`
-	i := bytes.LastIndex(text, []byte(member))
-	if i < 0 {
-		return at
-	}
-	number := text[i+len(member):]
-	if end := bytes.IndexAny(number, ",}"); end >= 0 {
-		number = number[:end]
-	}
-	seconds, _ := strconv.ParseFloat(string(number), 64)
-	return at.Add(time.Duration(min(max(seconds, 0), 1e9) * float64(time.Second)))
-}
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// entries names entries, with their verb.
-func entries(from, to int64) string {
-	if from == to {
-		return fmt.Sprintf("record %d is", from)
-	}
-	return fmt.Sprintf("records %d to %d are", from, to)
-}
+// Size returns the number of entries, those before First included.
+func (v *Verifier) Size() int64 { return v.tree.Size }

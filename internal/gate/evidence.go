@@ -47,15 +47,18 @@ func (g *Gate) openAudit(dir string, out io.Writer) (err error) {
 		return nil
 	}
 	o := audit.Options{Config: l}
+	o.Evidence = evidence.Options{Name: l.Name, Gate: g.id, Key: l.Key()}
 	e := &o.Evidence
-	if e.Name = l.Name; e.Name == "" {
+	if e.Name == "" {
 		e.Name = logName(g.ownerID(dir))
 	}
-	e.Gate, e.Dir, e.Keep, e.Ends = g.id, dir, g.config.Robots.Keep, g.disk == nil
-	if key := l.Key(); key != nil {
-		e.Key = key
-	} else if e.Key, e.Known, err = ownKey(filepath.Join(dir, evidence.KeyFile)); err != nil {
-		return fmt.Errorf("the key of the audit log: %w", err)
+	if g.disk != nil {
+		e.Dir = dir
+	}
+	if e.Key == nil {
+		if e.Key, err = ownKey(filepath.Join(dir, evidence.KeyFile)); err != nil {
+			return fmt.Errorf("the key of the audit log: %w", err)
+		}
 	}
 	if g.audit, err = audit.Open(o, out, g.log); err != nil {
 		return fmt.Errorf("log.audit: %w; check the path and its permissions", err)
@@ -79,25 +82,22 @@ func (g *Gate) ownerID(dir string) string {
 	return g.id
 }
 
-// ownKey returns the key in a file of data_dir, and makes it at the first start. Known says that it was there.
-func ownKey(path string) (key *keyfile.Key, known bool, err error) {
-	if key, err = keyfile.Load(path); err == nil {
-		return key, true, nil
-	}
-	if _, errStat := os.Lstat(path); !errors.Is(errStat, fs.ErrNotExist) {
-		return nil, true, err
+// ownKey returns the key in a file of data_dir, and makes it at the first start.
+func ownKey(path string) (*keyfile.Key, error) {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return keyfile.Load(path)
 	}
 	// Another gate may start at the same time, and must not read half a key.
 	part := path + "." + newID()
-	if key, err = keyfile.Create(part); err != nil {
-		return nil, false, err
+	key, err := keyfile.Create(part)
+	if err != nil {
+		return nil, err
 	}
 	defer os.Remove(part)
 	if err := os.Link(part, path); errors.Is(err, fs.ErrExist) {
-		key, err = keyfile.Load(path)
-		return key, true, err
+		return keyfile.Load(path)
 	} else if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	return key, false, nil
+	return key, nil
 }
