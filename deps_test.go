@@ -131,6 +131,7 @@ var libraries = map[string][]string{
 	"golang.org/x/net/netutil":               {"internal/gate"},
 	"golang.org/x/net/idna":                  {"policy/glob"},
 	"golang.org/x/net/proxy":                 {"proxy/internal/origin"},
+	"golang.org/x/sync/errgroup":             {"internal/fleet"},
 	"golang.org/x/sync/singleflight":         {"internal/ca", "policy/snapshot", "proxy/internal/origin"},
 	"golang.org/x/sys/unix":                  {"internal/transparent", "proxy", "internal/confine", "internal/confine/attempts"},
 	"golang.org/x/term":                      {"internal/cli", "internal/console"},

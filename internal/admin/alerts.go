@@ -58,14 +58,6 @@ func ofFleet(f *fleet.Status, now time.Time) (all []Alert) {
 			Do: "Check the store, and the network to it. The gate tries again by itself. robotsgate doctor -c FILE, on this machine, says what is wrong.",
 		})
 	}
-	if f.Differ {
-		a := Alert{Kind: "configurations", Text: "The gates of the fleet have different configurations:",
-			Do: "Give all gates the same configuration, except listen, data_dir, admin, log, limits and the names of files. During an upgrade this alert is normal."}
-		for _, g := range f.Gates {
-			a.Details = append(a.Details, fmt.Sprintf("%s: configuration %s, version %s", g.ID, g.Config, g.Version))
-		}
-		all = append(all, a)
-	}
 	return all
 }
 

@@ -104,10 +104,6 @@ func (a *admin) status() status {
 	if a.Fleet != nil {
 		s.Fleet = new(a.Fleet())
 		s.Fleet.Since = second(s.Fleet.Since)
-		s.Fleet.Gates = append([]fleet.Gate{}, s.Fleet.Gates...) // in JSON [] in place of null
-		for i := range s.Fleet.Gates {
-			s.Fleet.Gates[i].Started = second(s.Fleet.Gates[i].Started)
-		}
 	}
 	if a.Evidence != nil {
 		s.Evidence = new(a.Evidence())

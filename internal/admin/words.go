@@ -28,7 +28,6 @@ var words = template.FuncMap{
 	"full":      full,
 	"inURL":     inURL,
 	"lasted":    lasted,
-	"millis":    func(seconds float64) string { return strconv.FormatFloat(1000*seconds, 'f', 2, 64) + "\u00a0ms" },
 	"list":      func(words []string) string { return strings.Join(words, ", ") },
 	"number":    number,
 	"origin":    func(robots string) string { return strings.TrimSuffix(robots, "/robots.txt") },

@@ -96,8 +96,11 @@ func checkFleet(ctx context.Context, c *gate.Config) (all []finding) {
 		return []finding{fault("fleet store", err.Error())}
 	}
 	for _, f := range fleet.Check(ctx, o) {
-		v := map[fleet.Verdict]verdict{fleet.Passed: passed, fleet.Warned: unknown, fleet.Failed: failed}[f.Verdict]
-		all = append(all, finding{"fleet " + f.Subject, v, f.Text, f.Advice})
+		if f.OK {
+			all = append(all, finding{subject: "fleet " + f.Subject, verdict: passed, text: f.Text})
+			continue
+		}
+		all = append(all, fault("fleet "+f.Subject, f.Text, f.Advice))
 	}
 	return all
 }

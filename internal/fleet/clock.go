@@ -2,9 +2,13 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"robotsgate/policy/pace"
 )
@@ -19,10 +23,9 @@ const tellers = 16
 
 // A paceClock is a [pace.Clock] on the store: it has the last starts of all gates at each origin, and the pauses.
 type paceClock struct {
-	sealer *sealer
-	call   func(ctx context.Context, f func(context.Context, server) error) error
-	gates  func() int                   // seen last
-	reject func(what string, err error) // a value of the store
+	reserve func(context.Context, pace.Reservation) (pace.Grant, error)
+	pause   func(origin, token string, change func(p *pace.Pause, now time.Duration) bool) error
+	gates   func() int // seen last
 
 	mu     sync.Mutex
 	state  clockState
@@ -37,11 +40,6 @@ const (
 	clockCautious            // the store is there, but may not know all starts
 	clockReady
 )
-
-// newPaceClock returns a clock. The store is away until back is called.
-func newPaceClock(s *sealer, call func(context.Context, func(context.Context, server) error) error, gates func() int, reject func(string, error)) *paceClock {
-	return &paceClock{sealer: s, call: call, gates: gates, reject: reject, factor: 1}
-}
 
 func (c *paceClock) Reserve(r pace.Reservation) (pace.Grant, error) {
 	state, factor := c.now()
@@ -73,12 +71,9 @@ func (c *paceClock) now() (clockState, int) {
 	return c.state, c.factor
 }
 
-func (c *paceClock) reserve(ctx context.Context, r pace.Reservation) (g pace.Grant, err error) {
-	err = c.call(ctx, func(ctx context.Context, s server) (err error) {
-		g, err = s.reserve(ctx, c.sealer.name("pace "+r.Key), r)
-		return err
-	})
-	return g, err
+// Pause changes the pause of a product token at an origin, as [pace.Clock] says.
+func (c *paceClock) Pause(origin, token string, change func(p *pace.Pause, now time.Duration) bool) error {
+	return c.pause(origin, token, change)
 }
 
 // away is called when the store is lost, before it can be there again.
@@ -126,29 +121,72 @@ func (c *paceClock) lostSince(losses int) bool {
 	return c.losses != losses
 }
 
-// tell notes starts on the store. It reports false if the store is lost meanwhile. A call may also fail
-// since the link is busy; the next reservation at that origin tells the start.
+// tell notes starts on the store. It reports false if the store is lost meanwhile, or ctx ends.
 func (c *paceClock) tell(ctx context.Context, all []pace.Reservation, losses int) bool {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	next := make(chan pace.Reservation)
-	var running sync.WaitGroup
-	for range min(tellers, len(all)) {
-		running.Go(func() {
-			for r := range next {
-				if _, err := c.reserve(ctx, r); errors.Is(err, errAway) && c.lostSince(losses) {
-					stop()
-				}
-			}
+	var g errgroup.Group
+	g.SetLimit(tellers)
+	for _, r := range all {
+		g.Go(func() error {
+			_, err := c.reserve(ctx, r)
+			return err
 		})
 	}
-	for _, r := range all {
-		select {
-		case next <- r:
-		case <-ctx.Done():
+	_ = g.Wait() // of a start that was not noted the next reservation at that origin tells
+	return ctx.Err() == nil && !c.lostSince(losses)
+}
+
+// reserve reserves the next start with a key, as [pace.Starts.Reserve] does, by the store's clock.
+func (f *Fleet) reserve(ctx context.Context, r pace.Reservation) (g pace.Grant, err error) {
+	since, longest := "-1", "-1"
+	if r.Since >= 0 {
+		since = strconv.FormatInt(r.Since.Microseconds(), 10)
+	}
+	if r.Longest >= 0 {
+		longest = strconv.FormatInt(r.Longest.Microseconds(), 10)
+	}
+	err = f.link.call(ctx, func(ctx context.Context) error {
+		got, err := f.server.call(ctx, 3, reserveScript, f.key("pace", r.Key), micros(r.Interval), strconv.Itoa(r.Starts), micros(r.Step), strconv.Itoa(r.Own),
+			since, longest, micros(r.Memory), strconv.FormatInt(max(0, r.Returned.Microseconds()), 10), strconv.Itoa(r.Missed))
+		if err != nil {
+			return err
+		}
+		wait, err1 := number(got[0])
+		start, err2 := number(got[1])
+		left, err3 := number(got[2])
+		g = pace.Grant{Wait: time.Duration(wait) * time.Microsecond, Start: time.Duration(start) * time.Microsecond, Left: int(left)}
+		if err := errors.Join(err1, err2, err3); err != nil || start != 0 && g.Wait > r.Longest {
+			return errAnswer
+		}
+		return nil
+	})
+	return g, err
+}
+
+// longestPause bounds how long a pause is stored.
+const longestPause = 31 * 24 * time.Hour
+
+// pause changes the pause of a product token at an origin. Its times are those of the store's clock.
+func (f *Fleet) pause(origin, token string, change func(p *pace.Pause, now time.Duration) bool) error {
+	const tries = 20 // other gates may change it at the same time
+	ctx, name := context.Background(), f.key("pause", origin+" "+token)
+	for range tries {
+		text, version, now, err := f.loadValue(ctx, name)
+		if err != nil {
+			return err
+		}
+		var p pace.Pause
+		if text != nil && json.Unmarshal(text, &p) != nil || p.Ends <= now {
+			p = pace.Pause{}
+		}
+		if !change(&p, now) {
+			return nil
+		}
+		if text, err = json.Marshal(p); err != nil {
+			return err
+		}
+		if saved, err := f.saveValue(ctx, name, version, text, min(p.Ends-now, longestPause)); err != nil || saved {
+			return err
 		}
 	}
-	close(next)
-	running.Wait()
-	return ctx.Err() == nil
+	return errors.New("other gates change the pause all the time")
 }

@@ -3,186 +3,111 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"robotsgate/internal/loglimit"
 )
 
 // errAway is the error of calls while the store can't be used. They don't wait.
 var errAway = errors.New("the fleet's store is away")
 
 const (
-	maxCalls     = 32 // at once; further ones wait
-	dialLimit    = 10 * time.Second
-	firstRetry   = 100 * time.Millisecond // with jitter: 50 to 150 ms
-	longestRetry = 2 * time.Second
-	healthy      = 10 * time.Second // a connection that has lasted so long lets retries begin with firstRetry again
+	checkInterval = time.Second            // between two checks of a store that can be used
+	firstRetry    = 100 * time.Millisecond // with jitter: 50 to 150 ms
+	longestRetry  = 2 * time.Second
 )
 
-// A link is the connection to the store, with a circuit breaker. It is away until the store has been
-// dialled and probed, and again from the first call that fails on. Then it closes the connection and
-// tries again in the background.
+// A link is a circuit breaker for the calls of the store. It is away until a check succeeds, and again from the first
+// call that fails on; then only checks go to the store.
 type link struct {
-	dial    func(context.Context) (server, error)
-	probe   func(context.Context, server) error
-	timeout atomic.Int64 // of one call, a time.Duration
-	log     *slog.Logger
-
-	// These may be set before start. onUp is called when up is true, after probe, and onDown when up is
-	// false. They are called in turn; while one runs there are no retries.
-	onUp, onDown func()
-	observe      func(took time.Duration) // after each call that the store has answered
+	onUp, onDown func()       // called when the state changes
+	timeout      atomic.Int64 // of one call, a time.Duration
+	log          *slog.Logger
+	warned       loglimit.Minute
 
 	calls, failures atomic.Uint64
 
-	slots   chan struct{}
-	current atomic.Pointer[session] // nil while away
-	tried   chan struct{}           // closed when the first attempt to connect has ended, or a call has waited for it in vain
-	settle  func()                  // closes tried
-	ctx     context.Context         // until close
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	session atomic.Int64  // number of the time between two losses of the store; 0 while it is away
+	lost    chan struct{} // has an element after a loss
 
 	mu    sync.Mutex
 	since time.Time // of the state
 	err   error     // why it is away
 }
 
-// A session is the time between two losses of the store.
-type session struct {
-	server server
-	ctx    context.Context // ends with the session, with its cause
-	end    context.CancelCauseFunc
-}
-
-// newLink returns a link that is away, until start has been called.
-//
-// The context of dial has a time limit. probe checks that the store can be read and written; it is the
-// first that uses a new connection, before up is true. timeout is for one call.
-func newLink(dial func(context.Context) (server, error), timeout time.Duration, probe func(context.Context, server) error, log *slog.Logger) *link {
-	l := &link{dial: dial, probe: probe, log: log, slots: make(chan struct{}, maxCalls), tried: make(chan struct{}), since: time.Now(), err: errNotYet}
-	l.settle = sync.OnceFunc(func() { close(l.tried) })
-	l.onUp, l.onDown, l.observe = func() {}, func() {}, func(time.Duration) {}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
-	l.setTimeout(timeout)
+func newLink(timeout time.Duration, log *slog.Logger) *link {
+	l := &link{onUp: func() {}, onDown: func() {}, log: log, lost: make(chan struct{}, 1), since: time.Now(), err: errors.New("not connected yet")}
+	l.timeout.Store(int64(timeout))
 	return l
 }
 
-var (
-	errNotYet = errors.New("not connected yet")
-	errClosed = errors.New("the gate stops")
-)
-
-// setTimeout changes the time for one call.
-func (l *link) setTimeout(d time.Duration) { l.timeout.Store(int64(d)) }
-
-func (l *link) limit() time.Duration { return time.Duration(l.timeout.Load()) }
-
-// start dials the store in the background.
-func (l *link) start() { l.running.Go(l.run) }
-
-// close ends the link and waits until it has ended.
-func (l *link) close() {
-	l.cancel()
-	l.running.Wait()
-}
-
-// up reports whether the store can be used.
-func (l *link) up() bool { return l.current.Load() != nil }
-
-// A linkStatus is how a link is doing.
-type linkStatus struct {
-	up              bool
-	since           time.Time // of being up or away
-	err             error     // why it is away
-	calls, failures uint64
-}
-
-func (l *link) status() linkStatus {
+// state returns since when the store can be used, or is away and why.
+func (l *link) state() (since time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return linkStatus{l.err == nil, l.since, l.err, l.calls.Load(), l.failures.Load()}
+	return l.since, l.err
 }
 
-// session returns the current session, nil while the store is away. At the start it waits for the first attempt to
-// connect, for as long as a call may take: a gate that decides alone then would fetch what others know.
-func (l *link) session(ctx context.Context) *session {
-	if s := l.current.Load(); s != nil {
-		return s
-	}
-	limited, cancel := context.WithTimeout(ctx, l.limit())
-	defer cancel()
-	select {
-	case <-l.tried:
-	case <-l.ctx.Done():
-	case <-limited.Done():
-		if ctx.Err() == nil {
-			l.settle()
-		}
-	}
-	return l.current.Load()
-}
+func (l *link) up() bool { return l.session.Load() > 0 }
 
-// call calls f with the store and a context that ends after the timeout. It returns errAway at once
-// while the store is away, and if it is lost meanwhile. An error of f loses the store, except
-// errWrongType, errTooLong, and one after the end of ctx: call returns these.
-func (l *link) call(ctx context.Context, f func(context.Context, server) error) error {
-	s := l.session(ctx)
-	if s == nil {
+// call calls f with a context that ends after the timeout. While the store is away it returns errAway at once. An error of
+// f loses the store, except one after the end of ctx.
+func (l *link) call(ctx context.Context, f func(context.Context) error) error {
+	session := l.session.Load()
+	if session == 0 {
 		return errAway
 	}
-	limited, cancel := context.WithTimeout(ctx, l.limit())
-	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
-	select {
-	case l.slots <- struct{}{}:
-		defer func() { <-l.slots }()
-	case <-limited.Done():
-		// The calls that have the slots decide whether the store is lost.
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return errAway
-	}
-	l.calls.Add(1)
-	begin := time.Now()
-	err := f(limited, s.server)
-	if err == nil {
-		l.observe(time.Since(begin))
-	}
-	switch {
-	case err == nil || errors.Is(err, errWrongType) || errors.Is(err, errTooLong):
+	err := l.try(ctx, time.Duration(l.timeout.Load()), f)
+	if err == nil || ctx.Err() != nil {
 		return err
-	case s.ctx.Err() != nil:
-		l.failures.Add(1)
-		return errAway
-	case ctx.Err() != nil:
-		return ctx.Err()
 	}
-	l.failures.Add(1)
-	l.lose(s, l.late(err))
+	l.lose(session, err)
 	return errAway
 }
 
-// late returns an error that names the timeout if err is the end of a call's context, and otherwise err.
-func (l *link) late(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return errors.New("no answer within " + l.limit().String())
+// try calls f, whether the store is away or not.
+func (l *link) try(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	l.calls.Add(1)
+	err := f(limited)
+	if err == nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	l.failures.Add(1)
+	if limited.Err() != nil {
+		err = fmt.Errorf("no answer within %v", limit)
 	}
 	return err
 }
 
-// lose ends a session: from now on calls return errAway, also the ones that wait.
-func (l *link) lose(s *session, err error) {
-	if l.current.CompareAndSwap(s, nil) {
+// lose ends a session, unless it has ended before.
+func (l *link) lose(session int64, err error) {
+	if session != 0 && l.session.CompareAndSwap(session, 0) {
+		l.onDown()
 		l.setState(err)
-		s.end(err)
+		l.warn(err)
+		select {
+		case l.lost <- struct{}{}:
+		default:
+		}
 	}
 }
 
-// setState notes that the store is up if err is nil, and otherwise why it is away.
+func (l *link) warn(err error) {
+	if l.warned.Add() > 0 {
+		l.log.Warn("the fleet's store is away: this gate goes on alone", "error", err, "advice", advice(err))
+	}
+}
+
 func (l *link) setState(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,64 +117,46 @@ func (l *link) setState(err error) {
 	l.err = err
 }
 
-// run connects to the store again and again, until close.
-func (l *link) run() {
-	states := stateLog{log: l.log}
-	retry := firstRetry
-	for l.ctx.Err() == nil {
-		s, err := l.connect()
-		l.settle()
-		if err == nil {
-			began := time.Now()
-			states.up()
-			l.onUp()
-			<-s.ctx.Done()
-			l.lose(s, errClosed) // if close has ended it
-			s.server.close()
-			l.onDown()
-			err = context.Cause(s.ctx)
-			if time.Since(began) >= healthy {
-				retry = firstRetry
-			}
-		} else {
+// run checks the store until ctx ends: every checkInterval, and after each failure with growing pauses. It calls tried
+// after the first check.
+func (l *link) run(ctx context.Context, check func(context.Context) error, tried func()) {
+	tried = sync.OnceFunc(tried)
+	retry, next := firstRetry, int64(1)
+	for {
+		err := check(ctx)
+		switch session := l.session.Load(); {
+		case ctx.Err() != nil:
+		case err != nil && session != 0:
+			l.lose(session, err)
+		case err != nil:
 			l.setState(err)
+			l.warn(err)
+		case session == 0:
+			l.setState(nil)
+			l.session.Store(next)
+			next++
+			l.log.Info("connected to the fleet's store")
+			l.onUp()
+		default:
+			retry = firstRetry // it can be used for some time
 		}
-		if l.ctx.Err() != nil {
+		tried()
+		if l.up() {
+			select {
+			case <-ctx.Done():
+			case <-time.After(checkInterval):
+			case <-l.lost:
+			}
+		}
+		if !l.up() {
+			select {
+			case <-ctx.Done():
+			case <-time.After(min(longestRetry, retry/2+rand.N(retry))):
+			}
+			retry = min(longestRetry, 2*retry)
+		}
+		if ctx.Err() != nil {
 			return
 		}
-		states.away(err)
-		l.sleep(min(longestRetry, retry/2+rand.N(retry)))
-		retry = min(longestRetry, 2*retry)
-	}
-}
-
-// connect returns a new session, which is current.
-func (l *link) connect() (*session, error) {
-	ctx, cancel := context.WithTimeout(l.ctx, dialLimit)
-	defer cancel()
-	server, err := l.dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel = context.WithTimeout(l.ctx, l.limit())
-	defer cancel()
-	if err := l.probe(ctx, server); err != nil {
-		server.close()
-		return nil, l.late(err)
-	}
-	s := &session{server: server}
-	s.ctx, s.end = context.WithCancelCause(l.ctx)
-	l.setState(nil)
-	l.current.Store(s)
-	return s, nil
-}
-
-// sleep waits, but not beyond close.
-func (l *link) sleep(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-l.ctx.Done():
 	}
 }

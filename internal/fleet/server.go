@@ -2,70 +2,185 @@ package fleet
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"embed"
 	"errors"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
-	"robotsgate/policy/pace"
+	"github.com/redis/rueidis"
 )
 
-// A server is the fleet's store: a Valkey or Redis. Each method is one round trip, and atomic. Names are as
-// [sealer.name] makes them; the values are sealed, except where a comment says otherwise.
+// dialTimeout bounds the time for a connection, with TLS and password, if the timeout of a call is less. No request
+// waits for it, but for the first one after a connection was lost.
+const dialTimeout = time.Second
+
+// A server is the fleet's Valkey or Redis. Each of its calls is one script with one key: with two, a Cluster that moves
+// their slot to another node refuses them.
+type server struct {
+	address address
+	ctx     context.Context       // no connection is open after its end
+	roots   func() *x509.CertPool // for the server's certificate
+
+	client atomic.Pointer[rueidis.Client]
+}
+
+// scripts use the commands in [rights].
 //
-// The context always has a deadline. An error is errWrongType if a key has a value of another type
-// than the fleet's: the next write under it replaces it. It is errTooLong if an argument is longer
-// than the store takes. Any other error means that the store can't be used now.
-type server interface {
-	// load returns what is stored under a name. With withBody it has the body too.
-	load(ctx context.Context, name string, withBody bool) (stored, error)
-	// save stores a value for ttl, if version is still that of the stored value: 0 if there was none.
-	// It reports whether it has.
-	save(ctx context.Context, name string, version int64, v value, ttl time.Duration) (bool, error)
+//go:embed scripts/*.lua
+var scripts embed.FS
 
-	// acquire takes the lease of a name for ttl, if no gate has it: fence is a number that no
-	// other lease of that name has. If another gate has it, fence is 0.
-	acquire(ctx context.Context, name, gate string, ttl time.Duration) (fence int64, err error)
-	// renew makes a lease last for ttl from now on. It reports false if it has ended.
-	renew(ctx context.Context, name string, fence int64, ttl time.Duration) (bool, error)
-	// release ends a lease, unless it has ended.
-	release(ctx context.Context, name string, fence int64) error
+var (
+	loadScript    = newScript("load")
+	saveScript    = newScript("save")
+	acquireScript = newScript("acquire")
+	releaseScript = newScript("release")
+	reserveScript = newScript("reserve")
+	listScript    = newScript("list")
+)
 
-	// reserve reserves the next start under a name, as [pace.Starts.Reserve] does, by the store's clock. It does
-	// not look at r.Key.
-	reserve(ctx context.Context, name string, r pace.Reservation) (pace.Grant, error)
-
-	// notify adds a notice for all gates. The store keeps the last maxNotices.
-	notify(ctx context.Context, notice []byte) error
-	// notices returns the notices after a position, in order, and the position of the last one.
-	// The position before all is firstNotice.
-	notices(ctx context.Context, after string) (all [][]byte, last string, err error)
-
-	// announce stores value, a gate's announcement, under its id, or removes the stored one if value is
-	// empty. It removes announcements older than keep. It returns the announcements of the other gates by
-	// id, under id the one that it has replaced, and the store's time. It is also the test whether the
-	// store can be used, so it reads and writes.
-	announce(ctx context.Context, id string, value []byte, keep time.Duration) (gates map[string][]byte, now time.Time, err error)
-
-	close()
+func newScript(name string) *rueidis.Lua {
+	var text []byte
+	for _, file := range []string{"lib", name} {
+		data, err := scripts.ReadFile("scripts/" + file + ".lua")
+		if err != nil {
+			panic(err) // the file is part of the program
+		}
+		text = append(text, data...)
+	}
+	return rueidis.NewLuaScript(string(text))
 }
 
-// errWrongType is the error for a key with a value of another type than the fleet's.
-var errWrongType = errors.New("the key has a value of another type")
-
-// errTooLong is the error for an argument that is longer than the store takes.
-var errTooLong = errors.New("the value is too long")
-
-// maxNotices bounds the notices that the store keeps.
-const maxNotices = 1000
-
-// A value is what is stored under the name of a scope.
-type value struct {
-	sealed []byte
-	body   []byte // of the good copy in the set; nil: the stored one stays
+// connect makes the client, which connects again by itself from then on. One goroutine calls it.
+func (s *server) connect() error {
+	if s.client.Load() != nil {
+		return nil
+	}
+	o := rueidis.ClientOption{
+		InitAddress: s.address.hosts, Username: s.address.user, Password: s.address.password, SelectDB: s.address.database,
+		DialCtxFn: s.dial, Dialer: net.Dialer{Timeout: dialTimeout}, ConnWriteTimeout: dialTimeout,
+		AlwaysPipelining: true, // a call ends with its context
+		DisableCache:     true, DisableRetry: true, ClientSetInfo: rueidis.DisableClientSetInfo,
+	}
+	if s.address.tls {
+		o.TLSConfig = new(tls.Config) // tells rueidis which ports of a Cluster to use
+	}
+	if s.address.sentinel != "" {
+		o.Sentinel = rueidis.SentinelOption{MasterSet: s.address.sentinel, Dialer: o.Dialer, TLSConfig: o.TLSConfig}
+	}
+	client, err := newClient(o)
+	if err != nil && s.address.sentinel != "" && strings.Contains(err.Error(), "NOAUTH") {
+		o.Sentinel.Username, o.Sentinel.Password = o.Username, o.Password
+		client, err = newClient(o)
+	}
+	if err != nil {
+		return serverError(err)
+	}
+	s.client.Store(&client)
+	return nil
 }
 
-// stored is a value with its version, which changes with each save. The version of nothing is 0.
-type stored struct {
-	value
-	version int64
-	now     time.Duration // the store's time when it was loaded
+func newClient(o rueidis.ClientOption) (rueidis.Client, error) {
+	client, err := rueidis.NewClient(o)
+	if err != nil && client != nil {
+		client.Close()
+	}
+	return client, err
+}
+
+// dial is rueidis' way to the store.
+func (s *server) dial(ctx context.Context, address string, d *net.Dialer, c *tls.Config) (conn net.Conn, err error) {
+	if c == nil {
+		conn, err = d.DialContext(ctx, "tcp", address)
+	} else {
+		conn, err = (&tls.Dialer{NetDialer: d, Config: &tls.Config{RootCAs: s.roots()}}).DialContext(ctx, "tcp", address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return openConn{conn, context.AfterFunc(s.ctx, func() { conn.Close() })}, nil
+}
+
+// An openConn is a connection that the end of a context closes.
+type openConn struct {
+	net.Conn
+	forget func() bool
+}
+
+func (c openConn) Close() error {
+	c.forget()
+	return c.Conn.Close()
+}
+
+func (s *server) close() {
+	if c := s.client.Load(); c != nil {
+		(*c).Close()
+	}
+}
+
+// call runs a script, and returns its answer: at least so many texts.
+func (s *server) call(ctx context.Context, least int, script *rueidis.Lua, key string, args ...string) ([]string, error) {
+	client := s.client.Load()
+	if client == nil {
+		return nil, errAway
+	}
+	answer, err := script.Exec(ctx, *client, []string{key}, args).ToMessage()
+	if err != nil {
+		return nil, serverError(err)
+	}
+	got, err := answer.AsStrSlice()
+	if err != nil || len(got) < least {
+		return nil, errAnswer
+	}
+	return got, nil
+}
+
+var (
+	errAnswer = errors.New("the store's answer has not the form that the scripts have")
+
+	// userName is where a server names its user.
+	userName = regexp.MustCompile(`\bUser \S+ has\b`)
+)
+
+// serverError cuts errors of the store to 200 bytes,
+// without what the gate has sent, and returns all others as they are.
+func serverError(err error) error {
+	answer, ok := rueidis.IsRedisErr(err)
+	if !ok {
+		return err
+	}
+	text := answer.Error()
+	// What follows is the number of the script, or what the gate has sent: its password, perhaps.
+	text, _, _ = strings.Cut(text, " script: ")
+	text, _, _ = strings.Cut(text, "with args beginning with")
+	text = userName.ReplaceAllString(text, "the user has")
+	if strings.HasPrefix(text, "The user executing the script can't") {
+		text = "NOPERM " + text // which Redis 7.0 leaves out
+	}
+	return errors.New(text[:min(len(text), 200)])
+}
+
+// number returns a number that a script has returned as text.
+func number(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > 9e15 {
+		return 0, errAnswer
+	}
+	return n, nil
+}
+
+// micros returns a duration in whole microseconds, rounded up, not more than ten years.
+func micros(d time.Duration) string {
+	const most = 10 * 365 * 24 * time.Hour
+	return strconv.FormatInt((max(0, min(d, most)) + time.Microsecond - 1).Microseconds(), 10)
+}
+
+// millis returns a time to live, which is at least a millisecond.
+func millis(d time.Duration) string {
+	return strconv.FormatInt(max(1, d.Milliseconds()), 10)
 }

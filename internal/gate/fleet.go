@@ -1,9 +1,7 @@
 package gate
 
 import (
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
 
 	"robotsgate/internal/field"
 	"robotsgate/internal/fleet"
@@ -24,11 +22,7 @@ func (g *Gate) openFleet() (err error) {
 	if err != nil {
 		return err
 	}
-	if o.Settings, err = fleetSettings(c, roots); err != nil {
-		return err
-	}
-	o.Local, o.Log = g.store, g.log
-	o.Gate, o.Version, o.Observe = g.id, g.options.Version, g.metrics.FleetCall
+	o.Settings, o.Local, o.Log, o.Gate = fleetSettings(c, roots), g.store, g.log, g.id
 	if g.fleet, err = fleet.Open(o); err != nil {
 		return &field.Error{Field: "fleet.address", Err: err}
 	}
@@ -44,10 +38,8 @@ func (g *Gate) snapshotStore() snapshot.Store {
 }
 
 // fleetSettings returns what may change while the gate runs.
-func fleetSettings(c *Config, roots *x509.CertPool) (s fleet.Settings, err error) {
-	s = fleet.Settings{Config: c.Fleet, Roots: roots, StaleFor: c.Robots.StaleFor}
-	s.Hash, err = c.FleetHash()
-	return s, err
+func fleetSettings(c *Config, roots *x509.CertPool) fleet.Settings {
+	return fleet.Settings{Config: c.Fleet, Roots: roots, StaleFor: c.Robots.StaleFor}
 }
 
 // fleetRoots reads the roots for the certificate of the fleet's store; nil stands for the system's.
@@ -60,28 +52,8 @@ func fleetRoots(c *Config) (*x509.CertPool, error) {
 }
 
 // changeFleet puts the keys in force that need no restart.
-func (g *Gate) changeFleet(r revision) error {
-	if g.fleet == nil {
-		return nil
+func (g *Gate) changeFleet(r revision) {
+	if g.fleet != nil {
+		g.fleet.Use(fleetSettings(r.config, r.fleetRoots))
 	}
-	s, err := fleetSettings(r.config, r.fleetRoots)
-	if err == nil {
-		g.fleet.Use(s)
-	}
-	return err
-}
-
-// FleetHash returns a hash of what should be equal in all gates of a fleet. It leaves out the
-// addresses, names of files, limits and logs of one machine, and secrets.
-func (c *Config) FleetHash() (string, error) {
-	d, own := *c, DefaultConfig()
-	d.Listen, d.ListenTransparent, d.DataDir, d.Admin, d.Log, d.Limits = own.Listen, own.ListenTransparent, own.DataDir, own.Admin, own.Log, own.Limits
-	d.HTTPS.CACert, d.HTTPS.CAKey, d.Egress.CAFile = "", "", ""
-	d.Fleet.Address, d.Fleet.KeyFile, d.Fleet.CAFile = "", "", ""
-	text, err := d.Effective()
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8]), nil
 }

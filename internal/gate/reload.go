@@ -118,9 +118,7 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 			return nil, err
 		}
 	}
-	if err := g.changeFleet(r); err != nil {
-		return nil, err
-	}
+	g.changeFleet(r)
 	before := g.upstream
 	g.config, g.upstream = next, upstream
 	g.level.Set(next.Log.Level)

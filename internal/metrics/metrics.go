@@ -49,8 +49,6 @@ type Metrics struct {
 	reloads       *prometheus.CounterVec
 	reloadRefused prometheus.Gauge
 
-	fleetCalls prometheus.Histogram
-
 	leaves  *prometheus.CounterVec
 	signing prometheus.Histogram
 }
@@ -71,7 +69,7 @@ var (
 
 // New returns metrics that have counted nothing.
 func New() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), fleetCalls: newFleetCalls()}
+	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.requests = m.vector("robotsgate_requests_total", "Requests by decision (allow, deny, reported: would be denied, but report mode let it through, none), reason and crawler.", "decision", "reason", "crawler")
 	m.prepare("") // requests for which the crawler was not identified
 	m.heads = m.vector("robotsgate_head_scans_total", "Responses of origins by how far the page's head was read for robots tags, and why not further.", "state", "why")

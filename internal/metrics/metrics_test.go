@@ -52,7 +52,7 @@ func watchedSources() Sources {
 		Waiting:   func() int { return 15 },
 		CAEnds:    func() time.Time { return time.Unix(1800000000, 0) },
 		Fleet: func() fleet.Status {
-			return fleet.Status{State: fleet.Connected, Gates: make([]fleet.Gate, 3), Differ: true, Calls: 16, Failures: 17, Rejected: 18}
+			return fleet.Status{State: fleet.Connected, Gates: 3, Calls: 16, Failures: 17, Rejected: 18}
 		},
 		Evidence: func() audit.Status {
 			return audit.Status{Size: 21, Error: "full", Broken: "changed"}
@@ -155,7 +155,6 @@ func TestRequest(t *testing.T) {
 
 func TestWatch(t *testing.T) {
 	m := watched()
-	m.FleetCall(time.Millisecond)
 	wantLines(t, scrape(m),
 		`robotsgate_build_info{goversion="go1.26",revision="abc",version="v1"} 1`,
 		`robotsgate_connections 3`,
@@ -185,9 +184,6 @@ func TestWatch(t *testing.T) {
 		`robotsgate_fleet_calls_total 16`,
 		`robotsgate_fleet_failures_total 17`,
 		`robotsgate_fleet_rejected_total 18`,
-		`robotsgate_fleet_configurations_differ 1`,
-		`robotsgate_fleet_call_seconds_count 1`,
-		`robotsgate_fleet_call_seconds_bucket{le="0.0005"} 0`,
 	)
 }
 
@@ -211,10 +207,10 @@ func TestNoFleet(t *testing.T) {
 	if got := scrape(alone); strings.Contains(got, "fleet") {
 		t.Errorf("got\n%s", got)
 	}
-	s.Fleet = func() fleet.Status { return fleet.Status{State: fleet.Away, Gates: make([]fleet.Gate, 1)} }
+	s.Fleet = func() fleet.Status { return fleet.Status{State: fleet.Away, Gates: 1} }
 	away := New()
 	away.Watch(s)
-	wantLines(t, scrape(away), "robotsgate_fleet_up 0", "robotsgate_fleet_gates 1", "robotsgate_fleet_configurations_differ 0")
+	wantLines(t, scrape(away), "robotsgate_fleet_up 0", "robotsgate_fleet_gates 1")
 }
 
 // TestLint: names and units follow the conventions of Prometheus.

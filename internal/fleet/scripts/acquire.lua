@@ -1,10 +1,6 @@
--- KEYS: the lease. ARGV: the gate, milliseconds to live. Returns the number of the lease, or 0.
-local lease = write('GET', KEYS[1])
--- A lease that does not end by itself, or too late, was made by no gate.
+-- KEYS: the lease. ARGV: the mark of a holder, milliseconds to live. Returns 1 if the lease is the holder's now.
 local left = redis.call('PTTL', KEYS[1])
-if lease and string.match(lease, '^%d+ ') and left >= 0 and left <= 2 * tonumber(ARGV[2]) then return '0' end
--- The time, so that no number is used again. All scripts have one key: with two, a Cluster that moves
--- their slot to another node refuses them.
-local fence = decimal(now())
-redis.call('SET', KEYS[1], fence .. ' ' .. ARGV[1], 'PX', ARGV[2])
-return fence
+-- A lease that does not end by itself, or too late, was made by no gate.
+if left >= 0 and left <= tonumber(ARGV[2]) and redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return {'0'} end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return {'1'}

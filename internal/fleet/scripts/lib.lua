@@ -1,4 +1,4 @@
--- Functions for all scripts: each is sent with this file before it.
+-- Functions for all scripts: each is sent with this file before it. Scripts answer with texts.
 
 -- now returns the store's time in microseconds.
 local function now()
@@ -28,16 +28,3 @@ local function write(command, key, ...)
   if type(answer) == 'table' and answer.err then error(answer) end
   return answer
 end
-
--- versionOf returns the version of a snapshot, with which nothing in it is longer than longest: 0 if there
--- is none, nil if no gate has written it so.
-local function versionOf(key, longest)
-  local text, record, body = redis.call('HGET', key, 'v'), redis.call('HSTRLEN', key, 'r'), redis.call('HSTRLEN', key, 'b')
-  if not text and record == 0 and body == 0 then return 0 end
-  local version = integer(text)
-  if not version or version == 0 or record == 0 or record > tonumber(longest) or body > tonumber(longest) then return nil end
-  return version
-end
-
--- wrong is the answer for a value that the fleet has not written.
-local wrong = redis.error_reply('WRONGTYPE the value was not written by a gate')

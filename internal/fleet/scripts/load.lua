@@ -1,6 +1,9 @@
--- KEYS: the snapshot. ARGV: the size of the longest value, and 1 for the body too.
--- Returns the store's time in microseconds, version, record, body; nothing after the time without a record.
-local version = versionOf(KEYS[1], ARGV[1])
-if not version then return wrong end
-if version == 0 then return {decimal(now())} end
-return {decimal(now()), decimal(version), redis.call('HGET', KEYS[1], 'r'), ARGV[2] == '1' and redis.call('HGET', KEYS[1], 'b')}
+-- KEYS: a value. ARGV: the size of the longest. Returns the store's time in microseconds, why no gate has written the
+-- value, and the value.
+local size = redis.pcall('STRLEN', KEYS[1])
+if type(size) == 'table' then
+  if string.match(size.err, '^WRONGTYPE') then return {decimal(now()), 'the key has a value of another type', ''} end
+  return size
+end
+if size > tonumber(ARGV[1]) then return {decimal(now()), 'the value is too long', ''} end
+return {decimal(now()), '', redis.call('GET', KEYS[1]) or ''}
