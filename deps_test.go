@@ -127,7 +127,7 @@ var libraries = map[string][]string{
 	"golang.org/x/net/dns/dnsmessage":        {"internal/confine", "proxy/internal/proxytest"},
 	"golang.org/x/net/html":                  {"htmlmeta"},
 	"golang.org/x/net/http2":                 {"proxy/internal/proxytest"},
-	"golang.org/x/net/http/httpguts":         {"proxy", "proxy/internal/client", "proxy/internal/header", "proxy/internal/origin", "proxy/internal/response"},
+	"golang.org/x/net/http/httpguts":         {"htmlmeta", "proxy", "proxy/internal/client", "proxy/internal/header", "proxy/internal/origin", "proxy/internal/response"},
 	"golang.org/x/net/netutil":               {"internal/gate"},
 	"golang.org/x/net/idna":                  {"policy/glob"},
 	"golang.org/x/net/proxy":                 {"proxy/internal/origin"},

@@ -3,310 +3,99 @@ package htmlmeta
 import (
 	"bytes"
 	"io"
-	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
 
-// An insertionMode is a state that the HTML standard's tree builder can have
-// before the body begins (WHATWG HTML, section 13.2.6.4).
-type insertionMode uint8
+const space = " \t\n\f\r"
 
-const (
-	beforeHead     insertionMode = iota // also "initial" and "before html"
-	inHead                              // 13.2.6.4.4
-	inHeadNoscript                      // 13.2.6.4.5, only with scripting off
-	afterHead                           // 13.2.6.4.6
-	inTemplate                          // "in template" and all modes inside it
-)
-
-// A head finds the end of the head and keeps its metas and links, as reduced pages of a
-// few hundred bytes. A tree of that costs little and cannot be deep. All other
-// elements, text and comments are skipped without keeping them.
+// A head finds where the head of a page ends (WHATWG HTML, section 13.2.6.4), and cuts out the tags that matter.
 type head struct {
-	lexer
-	scripting bool
-	mode      insertionMode
-	resume    insertionMode // mode after the template
-	template  template
-	kept      []byte // the reduced page: the metas that matter
-	keptLinks []byte // the same of the links that matter
+	xhtml      bool // names may have a prefix
+	inNoscript bool // the page is the content of a <noscript>
 
-	values [3][]byte // of the last tag, see readValues
-	small  struct {  // the memory of short ones
-		kept   [512]byte
-		values [3][512]byte
-	}
-
-	// fork reads the page from the first <noscript> on once more, with scripting
-	// on. It is nil if there is no <noscript>, or scripting is on.
-	fork *head
+	z         *html.Tokenizer
+	after     bool      // </head> has been read
+	text      atom.Atom // the element whose text comes next
+	templates int       // that are open: their content is no part of the head
+	cut       []byte    // the tags of named metas and of links to licences, as written, and perhaps others of metas and links
 }
 
-// begin prepares an empty head for a page.
-func (h *head) begin(r io.Reader) {
-	h.r, h.kept = r, h.small.kept[:0]
-	for i := range h.values {
-		h.values[i] = h.small.values[i][:0]
+// scan reads up to the end of the head. It returns nil at the end of the head or of the page.
+func (h *head) scan(r io.Reader) (err error) {
+	h.z = html.NewTokenizer(r)
+	for ended := false; !ended && err == nil; {
+		element := h.text
+		h.text = 0
+		switch token := h.z.Next(); {
+		case token == html.ErrorToken:
+			if err = h.z.Err(); err == io.EOF {
+				return nil
+			}
+		case token == html.StartTagToken, token == html.SelfClosingTagToken:
+			ended = h.startTag()
+		case token == html.EndTagToken:
+			ended = h.endTag()
+		case token != html.TextToken || h.templates > 0:
+		case element == atom.Noscript:
+			// This is text for a reader with scripting, and elements for one without. A site may mean either: metas in it
+			// count, and what in it would end the head does not.
+			in := head{xhtml: h.xhtml, inNoscript: true, cut: h.cut}
+			err = in.scan(bytes.NewReader(h.z.Raw()))
+			h.cut = in.cut
+		case element == 0:
+			text := bytes.TrimLeft(h.z.Raw(), space)
+			// Before an error this may be the beginning of a tag, or of a reference to white space.
+			whole := len(h.z.Buffered()) > 0 || len(text) > 0 && text[0] != '<' && text[0] != '&'
+			ended = whole && len(bytes.Trim(h.z.Text(), space)) > 0
+		}
 	}
-}
-
-// scan reads up to the end of the head. It returns nil at the end of the head or
-// of the page.
-func (h *head) scan() error {
-	for ended := false; !ended && h.err == nil; {
-		ended = h.token()
-	}
-	if h.err == io.EOF {
-		return nil
-	}
-	return h.err
-}
-
-// token reads a token and reports whether it ends the head. It does so as soon as
-// the first bytes of the token show it, since the token may be long.
-func (h *head) token() (ended bool) {
-	switch c := h.peek(); {
-	case c == '<':
-		h.used()
-		return h.markup()
-	case h.mode == inTemplate:
-		h.skipTo('<')
-	case isSpace(c):
-		h.skipSpace()
-	case c == '&':
-		return h.reference()
-	default:
-		return true
-	}
-	return false
-}
-
-// markup handles a token after its "<" (13.2.5.6).
-func (h *head) markup() (ended bool) {
-	switch c := h.peek(); {
-	case isLetter(c):
-		return h.startTag()
-	case c == '/':
-		h.used()
-		return h.endTag()
-	case c == '!':
-		h.used()
-		h.declaration(h.template.foreign())
-	case c == '?':
-		h.skipPast('>')
-	default:
-		return h.mode != inTemplate // "< meta" is text
-	}
-	return false
-}
-
-// reference reads a character reference and reports whether it ends the head. A
-// reference to white space does not.
-func (h *head) reference() (ended bool) {
-	h.used()
-	b := []byte{'&'}
-	h.readTo(referenceEnd, &b)
-	if h.peek() == ';' {
-		h.used()
-		b = append(b, ';')
-	}
-	return strings.Trim(html.UnescapeString(string(b)), " \t\n\f\r") != ""
-}
-
-// referenceEnd returns the index of the first byte after a reference without its semicolon.
-func referenceEnd(b []byte) int {
-	return slices.IndexFunc(b, func(c byte) bool { return !isLetter(c) && (c < '0' || c > '9') && c != '#' })
+	return err
 }
 
 // startTag handles a start tag and reports whether it ends the head.
 func (h *head) startTag() (ended bool) {
-	name := h.name()
-	if h.mode != inTemplate {
-		if endsHead(name, h.mode) {
-			return true
-		}
-		if h.mode == inHeadNoscript && !staysInNoscript(name) || h.mode == beforeHead && name != atom.Html {
-			h.mode = inHead
-		}
-		switch name {
-		case atom.Meta:
-			h.meta()
-			return false
-		case atom.Link:
-			h.link()
-			return false
-		}
+	raw := h.z.Raw()
+	name, _ := h.z.TagName()
+	if _, local, ok := bytes.Cut(name, []byte(":")); ok && h.xhtml {
+		name = local
 	}
-	selfClosing := h.attributes(nil)
-	if h.err != nil {
-		return false
+	element := atom.Lookup(name)
+	if lower := bytes.ToLower(raw); h.templates == 0 && (element == atom.Meta && bytes.Contains(lower, []byte("name")) ||
+		element == atom.Link && (bytes.Contains(lower, []byte("license")) || bytes.IndexByte(lower, '&') > 0)) {
+		h.cut = append(append(append(h.cut, '<'), name...), raw[bytes.IndexAny(raw, space+"/>"):]...)
 	}
-	if h.mode == inTemplate && !h.template.start(name, selfClosing) {
-		return false
-	}
-	switch name {
-	case atom.Noscript:
-		h.noscript()
-	case atom.Script, atom.Style, atom.Title, atom.Textarea, atom.Iframe, atom.Noembed, atom.Noframes, atom.Xmp:
-		h.rawText(name)
+	switch element {
 	case atom.Template:
-		if h.mode != inTemplate {
-			h.resume, h.mode = h.mode, inTemplate
-			h.template.push(htmlTemplate)
-		}
-	}
-	return name == atom.Plaintext // which has no end
-}
-
-// meta keeps a meta with a name and content. It also keeps content without a name
-// that is not UTF-8, which tells the encoding of a page that does not declare it.
-func (h *head) meta() {
-	has := h.readValues("name", "content")
-	if h.err == nil && (has[0] && has[1] || !utf8.Valid(h.values[1])) {
-		h.kept = h.appendTag(h.kept, "meta", "name", "content")
-	}
-}
-
-// readValues reads the rest of a tag. Values has the values of these attributes then, as written, and the result says which
-// of them there are. Of two attributes with one name the first counts.
-func (h *head) readValues(names ...string) (has [3]bool) {
-	for i := range h.values {
-		h.values[i] = h.values[i][:0]
-	}
-	h.attributes(func(attr []byte) *[]byte {
-		for i, name := range names {
-			if !has[i] && bytes.EqualFold(attr, []byte(name)) {
-				has[i] = true
-				return &h.values[i]
-			}
-		}
-		return nil
-	})
-	return has
-}
-
-// appendTag appends a tag with the values of these attributes to a reduced page.
-func (h *head) appendTag(b []byte, tag string, names ...string) []byte {
-	b = append(append(b, '<'), tag...)
-	for i, name := range names {
-		b = append(append(append(b, ' '), name...), '=')
-		b = appendValue(b, h.values[i])
-	}
-	return append(b, '>')
-}
-
-// appendValue appends the value of an attribute, in double quotes if it has none. A
-// value with both kinds of quotes was written without, and can be again.
-func appendValue(b, value []byte) []byte {
-	quote := `"`
-	if bytes.IndexByte(value, '"') >= 0 {
-		quote = "'"
-		if bytes.IndexByte(value, '\'') >= 0 {
-			quote = ""
-		}
-	}
-	b = append(b, quote...)
-	b = append(b, value...)
-	return append(b, quote...)
-}
-
-// endsHead reports whether a start tag ends the head. All do but the elements that
-// the standard lists for the mode.
-func endsHead(name atom.Atom, mode insertionMode) bool {
-	switch name {
-	case atom.Base, atom.Basefont, atom.Bgsound, atom.Link, atom.Meta,
-		atom.Script, atom.Style, atom.Title, atom.Noframes, atom.Template,
-		atom.Html, atom.Head:
-		return false
+		h.templates++
 	case atom.Noscript:
-		return mode == afterHead
+		if h.inNoscript {
+			h.z.NextIsNotRawText() // the tag is ignored
+			break
+		}
+		h.text, ended = element, h.after
+	case atom.Script, atom.Style, atom.Title, atom.Noframes:
+		h.text = element
+	case atom.Base, atom.Basefont, atom.Bgsound, atom.Link, atom.Meta, atom.Html, atom.Head:
+	default:
+		ended = true
 	}
-	return true
+	return ended && h.templates == 0
 }
 
-// staysInNoscript reports whether a start tag in a head's <noscript> leaves the
-// <noscript> open. Any other closes it first.
-func staysInNoscript(name atom.Atom) bool {
-	switch name {
-	case atom.Basefont, atom.Bgsound, atom.Link, atom.Meta, atom.Noframes, atom.Style,
-		atom.Html, atom.Head, atom.Noscript:
+// endTag handles an end tag and reports whether it ends the head.
+func (h *head) endTag() (ended bool) {
+	name, _ := h.z.TagName()
+	switch element := atom.Lookup(name); {
+	case h.templates > 0:
+		if element == atom.Template {
+			h.templates--
+		}
+	case element == atom.Head:
+		h.after = true // elements of the head may still follow
+	case element == atom.Br, !h.inNoscript && (element == atom.Body || element == atom.Html):
 		return true
 	}
 	return false
-}
-
-// noscript handles the start tag of a <noscript>.
-func (h *head) noscript() {
-	if h.scripting {
-		h.rawText(atom.Noscript)
-		return
-	}
-	h.forkHere()
-	if h.mode != inTemplate {
-		h.mode = inHeadNoscript
-	}
-}
-
-// forkHere starts a second reader at this start tag, for reading with scripting
-// on, unless there is one.
-func (h *head) forkHere() {
-	if h.fork != nil {
-		return
-	}
-	again := bytes.NewBufferString("<noscript>")
-	again.Write(h.rest())
-	h.fork = &head{
-		lexer: lexer{r: io.MultiReader(again, h.r)}, scripting: true,
-		mode: h.mode, resume: h.resume, template: template{slices.Clone(h.template.stack)}, kept: slices.Clone(h.kept), keptLinks: slices.Clone(h.keptLinks),
-	}
-	h.r = io.TeeReader(h.r, again)
-}
-
-// endTag handles an end tag after its "</", and reports whether it
-// ends the head.
-func (h *head) endTag() (ended bool) {
-	if !isLetter(h.peek()) {
-		h.skipPast('>') // 13.2.5.7
-		return false
-	}
-	name := h.name()
-	h.attributes(nil)
-	if h.err != nil {
-		return false
-	}
-	if h.mode == inTemplate {
-		h.template.end(name)
-		if !h.template.open() {
-			h.mode = h.resume
-		}
-		return false
-	}
-	switch name {
-	case atom.Body, atom.Html, atom.Br:
-		// In a <noscript>, only </br> ends the head and the others are ignored.
-		return h.mode != inHeadNoscript || name == atom.Br
-	case atom.Head:
-		if h.mode != inHeadNoscript {
-			h.mode = afterHead // elements of the head may still follow
-		}
-	case atom.Noscript:
-		if h.mode == inHeadNoscript {
-			h.mode = inHead
-		}
-	}
-	return false
-}
-
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
-
-func endsTagName(c byte) bool {
-	return isSpace(c) || c == '/' || c == '>'
-}
-
-func isSpace(c byte) bool {
-	return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'
 }

@@ -360,21 +360,3 @@ func TestTeeAtHandCoded(t *testing.T) {
 		})
 	}
 }
-
-// A declaration of the encoding that is not at hand yet may say what all before it means.
-func TestTeeAtHandBeforeDeclaration(t *testing.T) {
-	const head = "<html><head><!-- \x1b$B --><p>xx \x1b(B --><meta name=robots content=noindex></head><body>"
-	page := head + strings.Repeat("a", 700) + "<meta charset=iso-2022-jp>" + strings.Repeat("x", 5000)
-	o := htmlmeta.Options{ContentType: "text/html"}
-	want, _ := htmlmeta.Scan(strings.NewReader(page), o)
-	if len(want.Metas) != 1 {
-		t.Fatalf("all of it: got %+v", want)
-	}
-	for _, left := range []int{len(head), 500, 1023, 1024, len(page)} {
-		body := &readyBody{wireBody: newBody([]byte(page), io.EOF, func() int { return 1 }), left: left}
-		res, ok := NewTee(body, 1<<20).ScanAtHand(o)
-		if ok != (left >= 1024) || ok && len(res.Metas) != 1 {
-			t.Errorf("%d bytes at hand: got %+v, %v", left, res, ok)
-		}
-	}
-}
