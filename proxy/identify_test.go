@@ -1,14 +1,10 @@
 package proxy
 
 import (
-	"context"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"testing"
-	"testing/synctest"
 
 	"golang.org/x/crypto/bcrypt"
 
@@ -47,32 +43,4 @@ func BenchmarkKnownLogin(b *testing.B) {
 			b.Fatal(no, k)
 		}
 	}
-}
-
-// In IPv6 all addresses of a /64 count as one for comparisons of passwords: if more of their logins wait than may of one
-// address, one is refused.
-func TestLoginsFromOneNetwork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // no time passes while passwords are compared
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		c := clients{log: slog.New(slog.DiscardHandler), verifier: auth.NewVerifier()}
-		login := loginOf(t, "team", "a password")
-		const flood = 400
-		ended := make(chan error, flood)
-		for n := range flood {
-			from := sender{login: auth.New("team", fmt.Sprint("guess ", n))}
-			from.Addr = netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", n))
-			go func() {
-				i := c.begin(ctx, from)
-				i.proves(&login)
-				ended <- i.err
-			}()
-		}
-		for range flood {
-			if errors.Is(<-ended, auth.ErrBusy) {
-				return
-			}
-		}
-		t.Error("none is refused")
-	})
 }

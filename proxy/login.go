@@ -9,7 +9,6 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/auth"
-	"robotsgate/proxy/internal/client"
 )
 
 // A sender is what the gate knows of the client that sends a request, before it knows the crawler.
@@ -99,7 +98,7 @@ func (i *identification) proves(l *policy.Login) bool {
 	}
 	i.user = l.User
 	var holds bool
-	holds, i.err = i.verifier.Verify(i.ctx, client.LimitKey(i.Addr), []byte(l.Hash), i.login)
+	holds, i.err = i.verifier.Verify(i.ctx, []byte(l.Hash), i.login)
 	return holds
 }
 

@@ -180,7 +180,3 @@ func (p *Proxy) Connections() (c Connections) {
 	c.Open, c.Tunnels, c.Rejected = p.conns.Counts()
 	return c
 }
-
-// LoginComparisons returns how many passwords have been compared with a hash. Each
-// password is compared once.
-func (p *Proxy) LoginComparisons() (right, wrong int64) { return p.clients.verifier.Comparisons() }

@@ -78,7 +78,6 @@ func (g *Gate) watchMetrics() {
 		Connections:  g.proxy.Connections,
 		Redirections: g.proxy.Redirections,
 		Socks:        g.proxy.SocksConnections,
-		Logins:       g.proxy.LoginComparisons,
 		Rules:        g.engine.Snapshots().Cached,
 		Tags:         g.remembered.Size,
 		Snapshots:    func() (origins, bytes int64) { u := g.store.Usage(); return u.Origins, u.Bytes },

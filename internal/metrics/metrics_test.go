@@ -42,7 +42,6 @@ func watchedSources() Sources {
 		Socks: func() proxy.ConnCounts {
 			return proxy.ConnCounts{Served: 25, Refused: map[proxy.ConnRefusal]int64{proxy.NotHTTP: 26}}
 		},
-		Logins:    func() (int64, int64) { return 12, 13 },
 		Rules:     func() memcache.Size { return memcache.Size{Entries: 5, Bytes: 6} },
 		Tags:      func() memcache.Size { return memcache.Size{Entries: 7, Bytes: 8} },
 		Snapshots: func() (int64, int64) { return 9, 10 },
@@ -164,8 +163,6 @@ func TestWatch(t *testing.T) {
 		`robotsgate_redirected_refused_total{reason="no-name"} 20`,
 		`robotsgate_socks_connections_total 25`,
 		`robotsgate_socks_refused_total{reason="not-http"} 26`,
-		`robotsgate_login_comparisons_total{result="right"} 12`,
-		`robotsgate_login_comparisons_total{result="wrong"} 13`,
 		`robotsgate_cache_entries{cache="rules"} 5`,
 		`robotsgate_cache_bytes{cache="rules"} 6`,
 		`robotsgate_cache_entries{cache="tags"} 7`,

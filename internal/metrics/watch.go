@@ -18,7 +18,6 @@ type Sources struct {
 	Connections  func() proxy.Connections
 	Redirections func() proxy.ConnCounts
 	Socks        func() proxy.ConnCounts
-	Logins       func() (right, wrong int64)         // passwords that were compared with a hash
 	Rules        func() memcache.Size                // compiled robots.txt files in memory
 	Tags         func() memcache.Size                // remembered robots tags
 	Snapshots    func() (origins int64, bytes int64) // in the store
@@ -65,10 +64,6 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	send(counter, "robotsgate_socks_connections_total", "SOCKS connections that were served.", socks.Served, nil)
 	for reason, n := range socks.Refused {
 		send(counter, "robotsgate_socks_refused_total", "SOCKS connections that were closed before any request of HTTP, by reason.", n, prometheus.Labels{"reason": string(reason)})
-	}
-	right, wrong := w.Logins()
-	for result, n := range map[string]int64{"right": right, "wrong": wrong} {
-		send(counter, "robotsgate_login_comparisons_total", "Passwords compared with a hash, by result. Each password is compared once, not once a request.", n, prometheus.Labels{"result": result})
 	}
 	for cache, size := range map[string]memcache.Size{"rules": w.Rules(), "tags": w.Tags()} {
 		send(gauge, "robotsgate_cache_bytes", "Memory used by caches: rules of robots.txt files, tags by URL.", size.Bytes, prometheus.Labels{"cache": cache})

@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/crypto/bcrypt"
-
 	"robotsgate/internal/gatetest"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
@@ -21,8 +19,7 @@ import (
 	"robotsgate/proxy/internal/proxytest"
 )
 
-// A client needs only a login in its proxy URL, for http and https, and the login is compared
-// once for all its requests.
+// A client needs only a login in its proxy URL, for http and https.
 func TestLogin(t *testing.T) {
 	g := proxytest.Start(t, proxytest.Options{Engine: proxytest.Team(true)})
 	for _, v := range []struct {
@@ -44,10 +41,6 @@ func TestLogin(t *testing.T) {
 				}
 			}
 		}
-	}
-	// The login of shop is compared with the hash of news first.
-	if right, wrong := g.Proxy.LoginComparisons(); right != 2 || wrong != 1 {
-		t.Errorf("%d right and %d wrong comparisons, want 2 and 1", right, wrong)
 	}
 }
 
@@ -289,129 +282,6 @@ func TestWrongLoginIsNamed(t *testing.T) {
 		if text := said.String(); !strings.Contains(text, c.want) || strings.Contains(text, "hunter2") {
 			t.Errorf("%+v: logged %s", c, text)
 		}
-	}
-}
-
-// A missing login is logged if one is required, at most once a minute, in clear, at CONNECT and
-// inside a tunnel. It does not keep a wrong login out of the log.
-func TestMissingLoginIsLogged(t *testing.T) {
-	const missing = "a client needs a login, and sent none"
-	ask := func(g *proxytest.Gate, origin, user string) {
-		t.Helper()
-		if resp, err := g.ClientAs(t, false, user, "a bad guess").Get(origin + "/page"); err == nil { // CONNECT may be refused
-			resp.Body.Close()
-		}
-	}
-	byAgent := func(c *policy.Config) {
-		proxytest.Team(true)(c)
-		c.Crawlers.Known = append(c.Crawlers.Known, &policy.Crawler{Name: "open", UserAgents: []glob.Glob{glob.Text("Open*")}})
-	}
-	fromElsewhere := func(c *policy.Config) {
-		proxytest.Team(true)(c)
-		c.Crawlers.Known = c.Crawlers.Known[2:]
-	}
-	for name, c := range map[string]struct {
-		engine func(*policy.Config)
-		https  bool
-		want   int
-	}{
-		"in clear":                 {proxytest.Team(true), false, 1},
-		"at CONNECT":               {proxytest.Team(true), true, 1},
-		"inside a tunnel":          {byAgent, true, 1},
-		"no login is required":     {proxytest.Team(false), false, 0},
-		"no login could be of use": {fromElsewhere, false, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var said gatetest.Output
-			g := proxytest.Start(t, proxytest.Options{Engine: c.engine, Proxy: func(o *proxy.Options) { o.Log = slog.New(slog.NewTextHandler(&said, nil)) }})
-			origin := g.HTTP
-			if c.https {
-				origin = g.HTTPS
-			}
-			for range 5 {
-				ask(g, origin, "")
-			}
-			unknown := 0
-			if name == "no login could be of use" {
-				unknown = 1
-			}
-			if n := strings.Count(said.String(), "a client that matches no crawler is refused"); n != unknown {
-				t.Errorf("%d lines about clients that match no crawler, want %d: %s", n, unknown, said.String())
-			}
-			if n := strings.Count(said.String(), missing+`" client=127.0.0.1 others_since_last=0`); n != c.want || strings.Count(said.String(), missing) != c.want {
-				t.Errorf("logged %d times, want %d: %s", n, c.want, said.String())
-			}
-			ask(g, origin, "team")
-			if text := said.String(); name == "in clear" && !strings.Contains(text, "a client with a wrong login is refused") {
-				t.Errorf("the wrong login is not logged: %s", text)
-			}
-		})
-	}
-}
-
-// While wrong passwords are compared, a client that has logged in before is not delayed.
-func TestKnownLoginIsNotDelayed(t *testing.T) {
-	slow, err := bcrypt.GenerateFromPassword([]byte(proxytest.NewsPassword), 10) // some 2 s under the race detector
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := proxytest.Start(t, proxytest.Options{Engine: func(c *policy.Config) {
-		proxytest.Team(true)(c)
-		c.Crawlers.Known = []*policy.Crawler{{Name: "news", Login: policy.Login{User: "team", Hash: string(slow)}, Mode: policy.Enforce, DenyStatus: 403}}
-	}})
-	ask := func() {
-		resp, _ := proxytest.Send(t, g.ClientAs(t, false, "team", proxytest.NewsPassword), http.MethodGet, g.HTTP+"/page", nil)
-		proxytest.WantStatus(t, resp, 200)
-	}
-	ask()
-	refused := make(chan proxy.Refusal, 1) // with a 503
-	go func() {                            // the gate's channel of records is too short
-		for x := range g.Done {
-			if x.Status == http.StatusServiceUnavailable {
-				select {
-				case refused <- x.Refused:
-				default:
-				}
-			}
-		}
-	}()
-	const flood = 400 // more than may wait
-	busy := make(chan string, flood)
-	for i := range flood {
-		conn := g.Dial()
-		defer conn.Close()
-		fmt.Fprintf(conn, "GET %s/page HTTP/1.1\r\nHost: x\r\nProxy-Authorization: %s\r\n\r\n", g.HTTP, proxytest.Basic("team", fmt.Sprint("guess ", i)))
-		go func() {
-			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err == nil && resp.StatusCode == http.StatusServiceUnavailable {
-				busy <- resp.Header.Get("Retry-After")
-			}
-		}()
-	}
-	if got := proxytest.Receive(t, busy, "a 503"); got != "1" {
-		t.Errorf("Retry-After of the flood: %q", got)
-	}
-	if got := proxytest.Receive(t, refused, "the record of a 503"); got != proxy.ByLimit {
-		t.Errorf("the flood is refused by %q, want %q", got, proxy.ByLimit)
-	}
-	_, before := g.Proxy.LoginComparisons()
-	ask()
-	if _, after := g.Proxy.LoginComparisons(); after > before+1 {
-		t.Errorf("a known login waited for %d comparisons", after-before)
-	}
-}
-
-// A wrong password is compared once, however often a client sends it.
-func TestWrongLoginIsComparedOnce(t *testing.T) {
-	g := proxytest.Start(t, proxytest.Options{Engine: proxytest.Team(false)})
-	client := g.ClientAs(t, true, "team", "a bad guess")
-	for range 5 {
-		for _, origin := range []string{g.HTTP, g.HTTPS} {
-			proxytest.Send(t, client, http.MethodGet, origin+"/page", nil)
-		}
-	}
-	if right, wrong := g.Proxy.LoginComparisons(); right != 0 || wrong != 2 { // once for each crawler of that user name
-		t.Errorf("%d right and %d wrong comparisons, want 0 and 2", right, wrong)
 	}
 }
 
