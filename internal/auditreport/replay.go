@@ -6,7 +6,6 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
-	"robotsgate/internal/datadir"
 	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/replay"
@@ -31,15 +30,15 @@ type replayReport struct {
 }
 
 func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayReport, error) {
-	archive, dir, err := datadir.Snapshots(c)
-	if errors.Is(err, datadir.ErrNoSnapshots) {
+	archive, dir, err := gate.OpenSnapshots(c)
+	if errors.Is(err, gate.ErrNoSnapshots) {
 		s.Status(err)
 		return nil, console.Exit(1) // as for other evidence that is gone
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := replay.New(datadir.Evidence{Archive: archive, Dir: dir}, datadir.Settings)
+	r := replay.New(gate.Evidence{Archive: archive, Dir: dir}, gate.KeptSettings)
 	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
 	return &replayReport{
 		replayer: r, archive: archive, s: s, dir: dir, gate: id, config: c.File(), filtered: a.Given(), quiet: a.JSON,

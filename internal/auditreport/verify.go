@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/datadir"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
 )
@@ -29,7 +28,7 @@ func (a *Options) verifyReport(c *gate.Config) (*verifyReport, error) {
 			return nil, fmt.Errorf("--key: %w", err)
 		}
 	} else {
-		signer, err := datadir.Signer(c)
+		signer, err := gate.ReadSigner(c)
 		if err != nil {
 			return nil, fmt.Errorf("no key of the log: name it with --key, as its operator publishes it, or name the gate's configuration with -c (%w)", err)
 		}

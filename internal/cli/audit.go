@@ -12,7 +12,7 @@ import (
 
 	"robotsgate/internal/auditreport"
 	"robotsgate/internal/console"
-	"robotsgate/internal/datadir"
+	"robotsgate/internal/gate"
 )
 
 // Audit reads audit logs.
@@ -70,7 +70,7 @@ func (a *Audit) printKey(s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	signer, err := datadir.Signer(c)
+	signer, err := gate.ReadSigner(c)
 	if err != nil {
 		return err
 	}

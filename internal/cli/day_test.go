@@ -21,7 +21,6 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/auditreport"
-	"robotsgate/internal/configurations"
 	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
@@ -160,7 +159,6 @@ type day struct {
 	store  *store.Disk
 	engine *policy.Engine
 	log    *audit.Log
-	kept   *configurations.Store
 	digest string
 	key    *keyfile.Key
 	rand   *rand.Rand
@@ -177,7 +175,10 @@ func (d *day) configure(text string) policy.Config {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.digest = d.kept.Use(effective)
+	if err := store.KeepConfiguration(d.dir, effective); err != nil {
+		d.t.Fatal(err)
+	}
+	d.digest = snapshot.Digest(string(effective))
 	return gate.EngineConfig(c, d.web, d.store, slog.New(slog.DiscardHandler), nil)
 }
 
@@ -225,8 +226,6 @@ func (d *day) request(engine *policy.Engine, digest string, at ...int) {
 // live serves from midnight to midnight. The gate restarts once, and its configuration
 // changes once.
 func (d *day) live() {
-	d.kept = configurations.Open(d.dir, time.Hour, slog.New(slog.DiscardHandler))
-	defer d.kept.Close()
 	start := time.Now()
 	open := func(text string) {
 		var err error

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"robotsgate/internal/console"
-	"robotsgate/internal/datadir"
+	"robotsgate/internal/gate"
 	"robotsgate/internal/history"
 )
 
@@ -18,7 +18,7 @@ func (h *History) Run(s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	archive, dir, err := datadir.Snapshots(c)
+	archive, dir, err := gate.OpenSnapshots(c)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"robotsgate/internal/admin"
 	"robotsgate/internal/field"
-	"robotsgate/internal/linefile"
+	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
 	"robotsgate/policy/snapshot"
@@ -71,7 +71,7 @@ func (g *Gate) keepBudgets(c pace.Config) error {
 	if err != nil {
 		return err
 	}
-	g.budgets = linefile.Open(filepath.Join(dir, "budgets.jsonl"), g.pacer.Kept, g.pacer.Restore, g.log)
+	g.budgets = store.OpenLineFile(filepath.Join(dir, "budgets.jsonl"), g.pacer.Kept, g.pacer.Restore, g.log)
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (g *Gate) openRemembered() (err error) {
 	}
 	dir, err := DataDir(g.config)
 	if err == nil && g.disk != nil {
-		g.tags = linefile.Open(filepath.Join(dir, "remembered.jsonl"), g.remembered.Kept, g.remembered.Restore, g.log)
+		g.tags = store.OpenLineFile(filepath.Join(dir, "remembered.jsonl"), g.remembered.Kept, g.remembered.Restore, g.log)
 	}
 	return err
 }

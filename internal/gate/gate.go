@@ -16,12 +16,11 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
-	"robotsgate/internal/configurations"
 	"robotsgate/internal/fleet"
-	"robotsgate/internal/linefile"
 	"robotsgate/internal/metrics"
 	"robotsgate/internal/overview"
 	"robotsgate/internal/requestlog"
+	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
 	"robotsgate/policy/tagcache"
@@ -30,34 +29,34 @@ import (
 
 // A Gate is everything that runs. This file connects its parts.
 type Gate struct {
-	options        Options
-	id             string  // see [ReadID]
-	config         *Config // in force
-	log            *slog.Logger
-	level          *slog.LevelVar // of log
-	authority      *ca.Authority
-	clients        ca.ClientFiles // the files that make clients trust the CA
-	store          snapshotStore
-	disk           diskStore    // the store; nil: it is in memory, since another gate uses the folder
-	fleet          *fleet.Fleet // the store, shared with other gates; nil: there is no fleet
-	engine         *policy.Engine
-	remembered     *tagcache.Cache
-	tags           *linefile.File[*tagcache.Page] // that are remembered; nil: none are kept
-	upstream       *proxy.Transport
-	pacer          *pace.Pacer               // of all configurations
-	budgets        *linefile.File[pace.Kept] // nil: none are kept
-	asked          proxy.AskedOrigins        // by all configurations
-	proxy          *proxy.Proxy
-	admin          *http.Server                 // nil if it is turned off
-	pages          atomic.Pointer[http.Handler] // served by admin; a reload replaces it
-	metrics        *metrics.Metrics
-	overview       *overview.Overview
-	audit          *audit.Log
-	lines          *requestlog.Lines        // nil: none
-	auditFails     func() error             // why the audit log can't be written; nil: requests do not depend on it
-	configurations *configurations.Store    // evidence for decisions
-	mistakes       atomic.Pointer[[]string] // of the configuration that was refused last; nil: it was not refused
-	waiting        atomic.Pointer[[]string] // keys that were changed, and that a restart puts in force; nil: none
+	options    Options
+	id         string  // see [ReadID]
+	dir        string  // data_dir
+	config     *Config // in force
+	log        *slog.Logger
+	level      *slog.LevelVar // of log
+	authority  *ca.Authority
+	clients    ca.ClientFiles // the files that make clients trust the CA
+	store      snapshotStore
+	disk       diskStore    // the store; nil: it is in memory, since another gate uses the folder
+	fleet      *fleet.Fleet // the store, shared with other gates; nil: there is no fleet
+	engine     *policy.Engine
+	remembered *tagcache.Cache
+	tags       *store.LineFile[*tagcache.Page] // that are remembered; nil: none are kept
+	upstream   *proxy.Transport
+	pacer      *pace.Pacer                // of all configurations
+	budgets    *store.LineFile[pace.Kept] // nil: none are kept
+	asked      proxy.AskedOrigins         // by all configurations
+	proxy      *proxy.Proxy
+	admin      *http.Server                 // nil if it is turned off
+	pages      atomic.Pointer[http.Handler] // served by admin; a reload replaces it
+	metrics    *metrics.Metrics
+	overview   *overview.Overview
+	audit      *audit.Log
+	lines      *requestlog.Lines        // nil: none
+	auditFails func() error             // why the audit log can't be written; nil: requests do not depend on it
+	mistakes   atomic.Pointer[[]string] // of the configuration that was refused last; nil: it was not refused
+	waiting    atomic.Pointer[[]string] // keys that were changed, and that a restart puts in force; nil: none
 
 	descriptors   *proxy.Descriptors
 	listener      net.Listener
@@ -107,6 +106,7 @@ func New(c *Config, o Options) (_ *Gate, err error) {
 	if err != nil {
 		return nil, err
 	}
+	g.dir = dir
 	// The ports come first: a gate that is started twice by mistake reports nothing else.
 	if err := g.listen(); err != nil {
 		return nil, err
@@ -131,10 +131,8 @@ func New(c *Config, o Options) (_ *Gate, err error) {
 	return g, nil
 }
 
-// openStores opens the configurations, the snapshots and the store of the fleet.
+// openStores opens the snapshots and the store of the fleet.
 func (g *Gate) openStores(dir string) error {
-	c := g.config
-	g.configurations = configurations.Open(dir, c.Robots.Keep, g.log)
 	if err := g.openStore(dir); err != nil {
 		return err
 	}
@@ -302,7 +300,6 @@ func (g *Gate) Close() {
 			g.log.Error("closing the snapshots", "error", err)
 		}
 	}
-	g.configurations.Close()
 	if err := g.audit.Close(); err != nil {
 		g.log.Error("closing the audit log", "error", err)
 	}

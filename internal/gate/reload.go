@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/store"
+	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -145,9 +147,12 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 func (g *Gate) settings(text []byte) proxy.Settings {
 	c := g.config
 	s := proxy.Settings{
-		Engine: g.engine, Upstream: g.wrapped(), Config: g.configurations.Use(text),
+		Engine: g.engine, Upstream: g.wrapped(), Config: snapshot.Digest(string(text)),
 		Passthrough: c.HTTPS.Unseen, Tags: c.Tags.Tags, LoadLimits: c.Limits.LoadLimits,
 		Pages: newDirectories(c.Agents()),
+	}
+	if err := store.KeepConfiguration(g.dir, text); err != nil {
+		g.log.Error("the configuration can't be kept as evidence; check the space and permissions of its folder", "error", err, "sha256", s.Config)
 	}
 	if c.Pace.On() {
 		s.Pacer = g.pacer

@@ -1,4 +1,4 @@
-package linefile
+package store
 
 import (
 	"bytes"
@@ -20,9 +20,9 @@ func hourly() *pace.Pacer {
 	return pace.New(pace.Config{Budgets: []pace.Budget{{Hosts: []glob.Glob{all}, Requests: 100, Window: time.Hour}}}, nil)
 }
 
-// open keeps what the pacer counts in a folder.
-func open(dir string, p *pace.Pacer, log *slog.Logger) *File[pace.Kept] {
-	return Open(filepath.Join(dir, "file"), p.Kept, p.Restore, log)
+// openLines keeps what the pacer counts in a folder.
+func openLines(dir string, p *pace.Pacer, log *slog.Logger) *LineFile[pace.Kept] {
+	return OpenLineFile(filepath.Join(dir, "file"), p.Kept, p.Restore, log)
 }
 
 func hosts() []glob.Glob {
@@ -43,13 +43,13 @@ func send(t *testing.T, p *pace.Pacer, most int) (n int) {
 	return n
 }
 
-// TestFile: after a restart, and after a kill but for the last two seconds, what was counted counts.
-func TestFile(t *testing.T) {
+// TestLineFile: after a restart, and after a kill but for the last two seconds, what was counted counts.
+func TestLineFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		var log bytes.Buffer
 		first := hourly()
-		f := open(dir, first, slog.New(slog.NewTextHandler(&log, nil)))
+		f := openLines(dir, first, slog.New(slog.NewTextHandler(&log, nil)))
 		send(t, first, 10)
 		time.Sleep(2500 * time.Millisecond) // fake clock; between two writes
 		send(t, first, 20)
@@ -59,20 +59,20 @@ func TestFile(t *testing.T) {
 			t.Fatalf("the file has %q, %v", data, err)
 		}
 		killed := hourly()
-		open(dir, killed, slog.New(slog.NewTextHandler(&log, nil))).Close()
+		openLines(dir, killed, slog.New(slog.NewTextHandler(&log, nil))).Close()
 		if n := send(t, killed, 200); n != 70 {
 			t.Errorf("after a kill %d started, want 70", n)
 		}
 		send(t, first, 5)
 		f.Close()
 		restarted := hourly()
-		open(dir, restarted, slog.New(slog.NewTextHandler(&log, nil))).Close()
+		openLines(dir, restarted, slog.New(slog.NewTextHandler(&log, nil))).Close()
 		if n := send(t, restarted, 200); n != 65 {
 			t.Errorf("after a restart %d started, want 65", n)
 		}
 		time.Sleep(time.Hour) // fake clock
 		later := hourly()
-		open(dir, later, slog.New(slog.NewTextHandler(&log, nil))).Close()
+		openLines(dir, later, slog.New(slog.NewTextHandler(&log, nil))).Close()
 		if n := send(t, later, 200); n != 100 {
 			t.Errorf("after an hour %d started, want 100", n)
 		}
@@ -85,14 +85,14 @@ func TestFile(t *testing.T) {
 	})
 }
 
-// TestLong: of requests that were kept second by second for hours, none is lost, also from a file that was written anew.
-func TestLong(t *testing.T) {
+// TestLineFileLong: of requests that were kept second by second for hours, none is lost, also from a file that was written anew.
+func TestLineFileLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		first := hourly()
 		config := pace.Config{Budgets: []pace.Budget{{Hosts: hosts(), Requests: 5000, Window: time.Hour}}}
 		first.Use(config)
-		f := open(dir, first, slog.New(slog.DiscardHandler))
+		f := openLines(dir, first, slog.New(slog.DiscardHandler))
 		for range 3000 {
 			send(t, first, 1)
 			time.Sleep(time.Second) // fake clock
@@ -101,7 +101,7 @@ func TestLong(t *testing.T) {
 		for _, name := range []string{"line by line", "written anew"} {
 			next := hourly()
 			next.Use(config)
-			open(dir, next, slog.New(slog.DiscardHandler)).Close() // writes the file anew
+			openLines(dir, next, slog.New(slog.DiscardHandler)).Close() // writes the file anew
 			if n := send(t, next, 5000); n != 2000 {
 				t.Errorf("%s: %d started, want 2000", name, n)
 			}
@@ -109,20 +109,20 @@ func TestLong(t *testing.T) {
 		time.Sleep(20 * time.Minute) // fake clock
 		next := hourly()
 		next.Use(config)
-		open(dir, next, slog.New(slog.DiscardHandler)).Close()
+		openLines(dir, next, slog.New(slog.DiscardHandler)).Close()
 		if n := send(t, next, 5000); n < 2500 || n > 2700 { // 600 of 3000 have left the window, and a step may have
 			t.Errorf("after 70 minutes %d started, want 2600", n)
 		}
 	})
 }
 
-// TestDamaged: what can be read of a damaged file counts, and the log says that something is missing.
-func TestDamaged(t *testing.T) {
+// TestLineFileDamaged: what can be read of a damaged file counts, and the log says that something is missing.
+func TestLineFileDamaged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		var log bytes.Buffer
 		first := hourly()
-		f := open(dir, first, slog.New(slog.NewTextHandler(&log, nil)))
+		f := openLines(dir, first, slog.New(slog.NewTextHandler(&log, nil)))
 		send(t, first, 10)
 		f.Close()
 		path := filepath.Join(dir, "file")
@@ -135,20 +135,20 @@ func TestDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := hourly()
-		open(dir, next, slog.New(slog.NewTextHandler(&log, nil))).Close()
+		openLines(dir, next, slog.New(slog.NewTextHandler(&log, nil))).Close()
 		if n := send(t, next, 200); n != 90 || !strings.Contains(log.String(), "damaged_lines=3") {
 			t.Errorf("%d started, logged: %s", n, log.String())
 		}
 	})
 }
 
-// TestFull: while the file can't be written the log says so, and afterwards it has what was counted meanwhile.
-func TestFull(t *testing.T) {
+// TestLineFileFull: while the file can't be written the log says so, and afterwards it has what was counted meanwhile.
+func TestLineFileFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "data")
 		var log bytes.Buffer
 		first := hourly()
-		f := open(dir, first, slog.New(slog.NewTextHandler(&log, nil))) // the folder does not exist
+		f := openLines(dir, first, slog.New(slog.NewTextHandler(&log, nil))) // the folder does not exist
 		send(t, first, 10)
 		time.Sleep(10 * time.Second) // fake clock
 		if n := strings.Count(log.String(), "can't be kept"); n != 1 {
@@ -159,20 +159,20 @@ func TestFull(t *testing.T) {
 		}
 		f.Close()
 		next := hourly()
-		open(dir, next, slog.New(slog.NewTextHandler(&log, nil))).Close()
+		openLines(dir, next, slog.New(slog.NewTextHandler(&log, nil))).Close()
 		if n := send(t, next, 200); n != 90 {
 			t.Errorf("%d started, want 90", n)
 		}
 	})
 }
 
-// TestGrowth: the file does not grow without bound while one host is requested for hours.
-func TestGrowth(t *testing.T) {
+// TestLineFileGrowth: the file does not grow without bound while one host is requested for hours.
+func TestLineFileGrowth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		all, _ := glob.Host("*")
 		p := pace.New(pace.Config{Budgets: []pace.Budget{{Hosts: []glob.Glob{all}, Requests: 1e9, Window: time.Hour}}}, nil)
-		f := open(dir, p, slog.New(slog.DiscardHandler))
+		f := openLines(dir, p, slog.New(slog.DiscardHandler))
 		var most int64
 		for range 30_000 {
 			send(t, p, 1)
@@ -182,7 +182,7 @@ func TestGrowth(t *testing.T) {
 			}
 		}
 		f.Close()
-		if most < slack/2 || most > slack+100<<10 {
+		if most < growth/2 || most > growth+100<<10 {
 			t.Errorf("the file has %d bytes at most", most)
 		}
 	})

@@ -1,25 +1,22 @@
-// Package datadir reads what a gate keeps in its data_dir: snapshots, configurations, checkpoints of its audit log,
-// and the key that signs them.
-package datadir
+package gate
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
 
-	"robotsgate/internal/configurations"
 	"robotsgate/internal/evidence"
-	"robotsgate/internal/gate"
+	"robotsgate/internal/store"
 	"robotsgate/policy"
 )
 
-// Signer returns the signer of the audit log of a configuration.
-func Signer(c *gate.Config) (*evidence.Signer, error) {
-	dir, err := gate.DataDir(c)
+// ReadSigner returns the signer of the audit log of a configuration.
+func ReadSigner(c *Config) (*evidence.Signer, error) {
+	dir, err := DataDir(c)
 	if err != nil {
 		return nil, err
 	}
-	signer, err := gate.LogSigner(c, dir)
+	signer, err := LogSigner(c, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("data_dir %s has no key of an audit log yet: the gate makes it at its first start with log.audit; or set log.audit_key_file and log.audit_name", dir)
 	}
@@ -29,12 +26,12 @@ func Signer(c *gate.Config) (*evidence.Signer, error) {
 // ErrNoSnapshots says that a data_dir has none.
 var ErrNoSnapshots = errors.New("no snapshots")
 
-// Snapshots opens the snapshots in the data_dir of a configuration. An error says what to do about the file of -c.
-func Snapshots(c *gate.Config) (archive gate.Archive, dir string, err error) {
-	if dir, err = gate.DataDir(c); err != nil {
+// OpenSnapshots opens the snapshots in the data_dir of a configuration. An error says what to do about the file of -c.
+func OpenSnapshots(c *Config) (archive Archive, dir string, err error) {
+	if dir, err = DataDir(c); err != nil {
 		return nil, "", err
 	}
-	reader, err := gate.ReadSnapshots(c, dir)
+	reader, err := ReadSnapshots(c, dir)
 	switch {
 	case err == nil:
 		return reader, dir, nil
@@ -50,21 +47,21 @@ func Snapshots(c *gate.Config) (archive gate.Archive, dir string, err error) {
 
 // Evidence is the evidence in a data_dir.
 type Evidence struct {
-	gate.Archive
+	Archive
 	Dir string
 }
 
 // Configuration returns the text of a kept configuration.
 func (e Evidence) Configuration(digest string) ([]byte, error) {
-	return configurations.Read(e.Dir, digest)
+	return store.ReadConfiguration(e.Dir, digest)
 }
 
-// Settings returns the settings in the text of a kept configuration.
-func Settings(text []byte) (*policy.Config, error) {
-	c, err := gate.KeptConfig(text)
+// KeptSettings returns the settings in the text of a kept configuration.
+func KeptSettings(text []byte) (*policy.Config, error) {
+	c, err := KeptConfig(text)
 	if err != nil {
 		return nil, err
 	}
-	p := gate.EngineConfig(c, nil, nil, nil, nil)
+	p := EngineConfig(c, nil, nil, nil, nil)
 	return &p, nil
 }

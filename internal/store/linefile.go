@@ -1,6 +1,4 @@
-// Package linefile keeps values that a part of the gate has in memory in a file, so that they survive a restart, and a
-// kill but for the last seconds.
-package linefile
+package store
 
 import (
 	"bufio"
@@ -18,13 +16,13 @@ import (
 )
 
 const (
-	interval = time.Second // between two writes; a kill loses what has changed since
-	slack    = 1 << 20     // bytes that the file may grow by beyond twice its size, until it is written anew
-	maxLine  = 1 << 20     // bytes
+	keepInterval = time.Second // between two writes; a kill loses what has changed since
+	growth       = 1 << 20     // bytes that the file may grow by beyond twice its size, until it is written anew
+	maxLine      = 1 << 20     // bytes
 )
 
-// A File is a file of lines of JSON, each a value, the oldest first. Only one process may have it open.
-type File[T any] struct {
+// A LineFile is a file of lines of JSON, each a value, the oldest first. Only one process may have it open.
+type LineFile[T any] struct {
 	path string
 	kept func(all bool) []T
 	log  *slog.Logger
@@ -37,14 +35,14 @@ type File[T any] struct {
 	running sync.WaitGroup
 }
 
-// Open calls restore for each value in the file. Until Close it then writes what kept returns: the values that have
+// OpenLineFile calls restore for each value in the file. Until Close it then writes what kept returns: the values that have
 // changed since the last call, or all if the file is written anew. What cannot be read is left out, and logged.
-func Open[T any](path string, kept func(all bool) []T, restore func(T), log *slog.Logger) *File[T] {
-	f := &File[T]{path: path, kept: kept, log: log, failed: true, stop: make(chan struct{})}
+func OpenLineFile[T any](path string, kept func(all bool) []T, restore func(T), log *slog.Logger) *LineFile[T] {
+	f := &LineFile[T]{path: path, kept: kept, log: log, failed: true, stop: make(chan struct{})}
 	f.restore(restore)
 	f.keep()
 	f.running.Go(func() {
-		for tick := time.NewTicker(interval); ; f.keep() {
+		for tick := time.NewTicker(keepInterval); ; f.keep() {
 			select {
 			case <-tick.C:
 			case <-f.stop:
@@ -56,8 +54,8 @@ func Open[T any](path string, kept func(all bool) []T, restore func(T), log *slo
 	return f
 }
 
-// Close writes what has changed last. A nil File has nothing to close.
-func (f *File[T]) Close() {
+// Close writes what has changed last. A nil LineFile has nothing to close.
+func (f *LineFile[T]) Close() {
 	if f == nil {
 		return
 	}
@@ -67,7 +65,7 @@ func (f *File[T]) Close() {
 }
 
 // restore reads the file.
-func (f *File[T]) restore(restore func(T)) {
+func (f *LineFile[T]) restore(restore func(T)) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
@@ -93,8 +91,8 @@ func (f *File[T]) restore(restore func(T)) {
 }
 
 // keep writes what has changed since the last time; all if the file is new, has grown too long, or lacks something.
-func (f *File[T]) keep() {
-	anew := f.failed || f.size > 2*f.least+slack
+func (f *LineFile[T]) keep() {
+	anew := f.failed || f.size > 2*f.least+growth
 	values := f.kept(anew)
 	if len(values) == 0 && !anew {
 		return
@@ -124,7 +122,7 @@ func (f *File[T]) keep() {
 }
 
 // add writes to the end of the file.
-func (f *File[T]) add(write func(*os.File) error) error {
+func (f *LineFile[T]) add(write func(*os.File) error) error {
 	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
