@@ -106,12 +106,6 @@ func confinedVars(vars clientenv.Variables, environ []string, reach []confine.Re
 func gateFiles(c *gate.Config, g *gate.Gate) (readOnly, hidden []string) {
 	dir := filepath.Dir(g.ClientFiles().Bundle)
 	readOnly = []string{dir} // as a whole: the gate replaces some of its files
-	if usedBy(dir) {
-		readOnly = nil
-		for _, name := range []string{"snapshots", "configurations", "gate-id"} {
-			readOnly = append(readOnly, filepath.Join(dir, name))
-		}
-	}
 	if c.Log.Audit.File != "" && c.Log.Audit.File != "-" {
 		readOnly = append(append(readOnly, c.Log.Audit.File), audit.RotatedFiles(c.Log.Audit.File)...)
 	}
@@ -121,24 +115,4 @@ func gateFiles(c *gate.Config, g *gate.Gate) (readOnly, hidden []string) {
 		readOnly = append(readOnly, file)
 	}
 	return readOnly, append(secret, filepath.Join(dir, "ca-key.pem"), filepath.Join(dir, evidence.KeyFile))
-}
-
-// usedBy reports whether the current folder or the user's own is in a data_dir, so that the command needs to write there.
-func usedBy(dataDir string) bool {
-	dataDir = realPath(dataDir)
-	return slices.ContainsFunc([]string{".", os.Getenv("HOME")}, func(dir string) bool {
-		rel, err := filepath.Rel(dataDir, realPath(dir))
-		return err == nil && filepath.IsLocal(rel)
-	})
-}
-
-// realPath returns an absolute path without symbolic links; as far as that is possible.
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	return path
 }

@@ -12,20 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notFiles are the file systems in which regular files are objects of the kernel, not data. The numbers
-// are of statfs(2).
-var notFiles = []int64{
-	unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.NSFS_MAGIC,
-	unix.BPF_FS_MAGIC, unix.DEBUGFS_MAGIC, unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.ANON_INODE_FS_MAGIC,
-	mqueueMagic, unix.SOCKFS_MAGIC, pidfsMagic,
-}
-
-// Numbers of include/uapi/linux/magic.h and ipc/mqueue.c.
-const (
-	pidfsMagic  = 0x50494446
-	mqueueMagic = 0x19800202
-)
-
 // passedOn returns the descriptors beyond 2 that the command gets, of those that this process was
 // started with: pipes, regular files, and those in keep. It marks all others as closed for new
 // processes. The descriptors that this process has opened itself are so marked from the beginning.
@@ -78,15 +64,7 @@ func harmless(fd int) bool {
 	if err := unix.Fstat(fd, &s); err != nil {
 		return false
 	}
-	switch s.Mode & unix.S_IFMT {
-	case unix.S_IFIFO:
-		return true
-	case unix.S_IFREG:
-		var where unix.Statfs_t
-		err := unix.Fstatfs(fd, &where)
-		return err == nil && !slices.Contains(notFiles, int64(where.Type))
-	}
-	return false
+	return s.Mode&unix.S_IFMT == unix.S_IFIFO || s.Mode&unix.S_IFMT == unix.S_IFREG
 }
 
 // descriptors returns the open descriptors. One or two of them were open only for the listing.
@@ -111,65 +89,28 @@ var streamNames = []string{"standard input", "standard output", "standard error"
 // In a folder that was opened outside no socket is hidden.
 func checkStreams(keep []int) error {
 	for fd, name := range streamNames {
-		err := checkStream(fd)
-		if err == nil || slices.Contains(keep, fd) {
-			continue
-		}
-		return &StepError{
-			Step: "pass on " + name, Err: err,
-			Remedy: fmt.Sprintf("Put a pipe in between, such as that of cat; or let the command have it as it is: --keep-fd %d", fd),
+		if what := leadsOut(fd); what != "" && !slices.Contains(keep, fd) {
+			return &StepError{
+				Step: "pass on " + name, Err: fmt.Errorf("it is %s, by which the command could reach other hosts or processes", what),
+				Remedy: fmt.Sprintf("Put a pipe in between, such as that of cat; or let the command have it as it is: --keep-fd %d", fd),
+			}
 		}
 	}
 	return nil
 }
 
-// checkStream returns an error if a descriptor leads out.
-func checkStream(fd int) error {
+// leadsOut returns what a descriptor is if it leads out of the namespaces.
+func leadsOut(fd int) string {
 	var s unix.Stat_t
-	if err := unix.Fstat(fd, &s); err != nil {
-		return nil // a closed one, which is /dev/null inside
+	if unix.Fstat(fd, &s) != nil {
+		return "" // a closed one, which is /dev/null inside
 	}
-	switch s.Mode & unix.S_IFMT {
-	case unix.S_IFIFO, unix.S_IFBLK:
-		return nil
-	case unix.S_IFREG:
-		var where unix.Statfs_t
-		if err := unix.Fstatfs(fd, &where); err != nil || slices.Contains(notStreams, int64(where.Type)) {
-			return errors.New("it is an object of the kernel")
-		}
-		return nil
-	case unix.S_IFCHR:
-		if unix.Major(s.Rdev) == miscMajor {
-			return errors.New("it is a device that may lead to other systems")
-		}
-		return nil
-	case unix.S_IFSOCK:
-		return checkSocket(fd)
-	case unix.S_IFDIR:
-		return errors.New("it is a folder")
+	family, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	switch kind := s.Mode & unix.S_IFMT; {
+	case kind == unix.S_IFSOCK && family != unix.AF_UNIX:
+		return "a network socket"
+	case kind == unix.S_IFDIR:
+		return "a folder"
 	}
-	return errors.New("it is an object of the kernel")
-}
-
-// notStreams are the file systems with regular files that are no data: namespaces, processes and others.
-var notStreams = []int64{unix.NSFS_MAGIC, pidfsMagic, mqueueMagic, unix.ANON_INODE_FS_MAGIC, unix.SOCKFS_MAGIC}
-
-// miscMajor is the number of /dev/net/tun, /dev/vhost-net and similar devices.
-const miscMajor = 10
-
-// checkSocket accepts connected Unix sockets other than datagram ones: they stay connected to the
-// process to which they are.
-func checkSocket(fd int) error {
-	family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
-	if err != nil || family != unix.AF_UNIX {
-		return errors.New("it is a network socket, by which the command could reach other hosts")
-	}
-	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
-	if err != nil || kind == unix.SOCK_DGRAM {
-		return errors.New("it is a datagram socket, by which the command could reach other processes")
-	}
-	if _, err := unix.Getpeername(fd); err != nil {
-		return errors.New("it is a socket without a peer")
-	}
-	return nil
+	return ""
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,56 +37,13 @@ func setUpMounts(masked []string) error {
 		return failed("separate the mounts from those outside", err)
 	}
 	for _, step := range []func() error{
-		protectKernel, mountProc, forbidMountNamespaces, protectProc, func() error { return keepInPlace(masked) },
-		mountScratch, func() error { return hide(append(masked, devices...)) },
+		protectKernel, mountProc, forbidMountNamespaces, protectProc, mountScratch, func() error { return hide(append(masked, devices...)) },
 	} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// keepInPlace makes the folders of hidden files mount points, which cannot be renamed. A command could
-// otherwise move a socket out of reach of the search at the start of the next command, and connect to it
-// there. It leaves out folders that the command cannot rename, and those in the root folder: a file
-// cannot be renamed from one mount to another, and programs rename files from /tmp to other folders.
-func keepInPlace(paths []string) error {
-	mounts, err := readMounts()
-	if err != nil {
-		return failed("read the list of mounts", err)
-	}
-	done := map[string]bool{}
-	for _, m := range mounts {
-		done[m.point] = true
-	}
-	for _, path := range paths {
-		for _, dir := range foldersTo(path) {
-			if parent := filepath.Dir(dir); done[dir] || parent == "/" || !changeable(parent) {
-				continue
-			}
-			done[dir] = true
-			if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil && !unreachable(dir, err) {
-				return failed("keep "+dir+" in its place", err)
-			}
-		}
-	}
-	return nil
-}
-
-// changeable reports whether the command may rename what is in a folder, now or after a chmod(2).
-func changeable(dir string) bool {
-	var s unix.Stat_t
-	return unix.Access(dir, unix.W_OK) == nil || unix.Stat(dir, &s) == nil && int(s.Uid) == os.Geteuid()
-}
-
-// foldersTo returns the folders that lead to an absolute path, from the first one in the root folder.
-func foldersTo(path string) (dirs []string) {
-	for dir := filepath.Dir(path); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
-		dirs = append(dirs, dir)
-	}
-	slices.Reverse(dirs)
-	return dirs
 }
 
 func finishMounts(t trust, l *launch) error {
@@ -100,7 +56,7 @@ func finishMounts(t trust, l *launch) error {
 	}
 	for _, path := range l.ReadOnly {
 		if err := bindReadOnly(path); err != nil && !unreachable(path, err) {
-			return covered("make "+path+" read-only", path, err)
+			return failed("make "+path+" read-only", err)
 		}
 	}
 	if err := hide(l.Hidden); err != nil {
@@ -108,10 +64,6 @@ func finishMounts(t trust, l *launch) error {
 	}
 	if err := unix.Unmount(scratch, unix.MNT_DETACH); err != nil {
 		return failed("unmount a file system in memory", err)
-	}
-	// The mounts in these folders stay. The next gate would otherwise make new files, and the command could read the old ones.
-	if err := keepInPlace(slices.Concat(l.ReadOnly, l.Hidden)); err != nil {
-		return err
 	}
 	// The current directory may be below a mount of before.
 	return failed("return to the current directory", os.Chdir(l.Dir))
@@ -180,30 +132,22 @@ func makeReadOnly(path string) error {
 	return unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, "")
 }
 
-// mountScratch mounts a file system in memory at scratch, with a socket that no process listens on, and an
-// empty folder.
+// mountScratch mounts a file system in memory at scratch, with a socket that no process listens on.
 func mountScratch() error {
 	if err := unix.Mount("tmpfs", scratch, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=0755,size=16m"); err != nil {
 		return failed("mount a file system in memory", err)
 	}
-	return failed("make a socket in memory", cmp.Or(
-		unix.Mknod(closedSocket, unix.S_IFSOCK, 0), os.Chmod(closedSocket, 0o666), unix.Mkdir(emptyFolder, 0o555)))
+	return failed("make a socket in memory", cmp.Or(unix.Mknod(closedSocket, unix.S_IFSOCK, 0), os.Chmod(closedSocket, 0o666)))
 }
 
-const (
-	closedSocket = scratch + "/closed"
-	emptyFolder  = scratch + "/empty"
-)
+const closedSocket = scratch + "/closed"
 
-// hide puts the closed socket in front of files, and the empty folder in front of folders.
+// hide puts the closed socket in front of files.
 func hide(paths []string) error {
 	for _, path := range paths {
 		err := unix.Mount(closedSocket, path, "", unix.MS_BIND, "")
-		if err == unix.ENOTDIR {
-			err = unix.Mount(emptyFolder, path, "", unix.MS_BIND, "")
-		}
 		if err != nil && !unreachable(path, err) {
-			return covered("hide "+path, path, err)
+			return failed("hide "+path, err)
 		}
 	}
 	return nil
@@ -214,16 +158,6 @@ func unreachable(path string, err error) bool {
 	var s unix.Stat_t
 	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 	return missing && unix.Stat(path, &s) != nil
-}
-
-// covered explains an error of a mount on a path. The kernel mounts nothing on a file that has no name any more:
-// on a mount of a file that was then removed or replaced.
-func covered(step, path string, err error) error {
-	var s unix.Stat_t
-	if err == unix.ENOENT && unix.Stat(path, &s) == nil {
-		err = errors.New("the file that is mounted there was removed or replaced: mount it again, or mount its folder")
-	}
-	return failed(step, err)
 }
 
 // below reports whether path is dir or in it.

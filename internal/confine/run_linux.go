@@ -168,11 +168,7 @@ func (c *child) launch(command Command, keep []int) error {
 	if err != nil {
 		return &StepError{Step: "find the current folder", Err: err, Remedy: "It may have been removed: change to another one."}
 	}
-	hidden, err := allPaths(command.Hidden, append([]int{0, 1, 2}, keep...))
-	if err != nil {
-		return err
-	}
-	l := launch{path, dir, command.Args, command.Env, command.Bundle, command.ReadOnly, hidden, keep}
+	l := launch{path, dir, command.Args, command.Env, command.Bundle, command.ReadOnly, realFiles(command.Hidden), keep}
 	_ = c.to.Encode(l) // if the stub has ended, its report says why
 	err = c.report()
 	if n, ok := errors.AsType[*notExecuted](err); ok {

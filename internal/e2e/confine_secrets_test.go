@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,7 +53,6 @@ crawlers:
 		for _, c := range []struct{ name, shell, want string }{
 			{"files", "cat gate.yaml keys/*.key keys/*/*.key keys/*/*.pem data/ca-key.pem || echo hidden", "hidden"},
 			{"a file in its place", "rm -f keys/real/sign.pem || echo busy", "busy"},
-			{"a renamed folder", "mv keys/real keys/x || echo busy; cat keys/*/*", "busy"},
 			{"a rotated file of the log", "rm -f audit-2026*; echo x > audit-2026-05-01T00-00-00.000.log || cat audit-2026*", "record"},
 			{"another file in its folder", "cat keys/real/other", "public"},
 		} {
@@ -67,25 +65,6 @@ crawlers:
 			if status == 125 || !strings.Contains(out, c.want) {
 				t.Errorf("%s: got %q and status %d, want %s", c.name, out, status, c.want)
 			}
-		}
-		const password = `echo 'egress: {proxy: "http://user:SECRET@127.0.0.1:1"}' > c; `
-		for _, c := range []struct{ name, outside, want string }{
-			{"the configuration as standard input", password + "./robotsgate run --confine -c /dev/stdin -- cat < c", "descriptor 0, which the command gets"},
-			{"another descriptor", "./robotsgate run --confine -c gate.yaml -- cat /dev/fd/3 3< keys/real/fleet.key", "descriptor 3, which the command gets"},
-			{"a removed file", password + "exec 3< c; rm c; ./robotsgate run --confine -c /dev/fd/3 -- cat /dev/fd/3", "descriptor 3, which the command gets"},
-		} {
-			cmd := u.command(t, "")
-			cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", c.outside}
-			out, _ := cmd.CombinedOutput()
-			if status := cmd.ProcessState.ExitCode(); status != 125 || !strings.Contains(string(out), c.want) || strings.Contains(string(out), "SECRET") {
-				t.Errorf("%s: got %q and status %d, want 125 and %s", c.name, out, status, c.want)
-			}
-		}
-		if err := os.Link(filepath.Join(u.dir, "keys/real/sign.pem"), filepath.Join(u.dir, "second")); err != nil {
-			t.Fatal(err)
-		}
-		if out, status := u.run(t, "cat second"); status != 125 || !strings.Contains(out, "sign.pem: it has other hard links") {
-			t.Errorf("a hard link: got %q and status %d, want 125", out, status)
 		}
 	})
 }

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -293,8 +292,9 @@ func TestConfinedUnixSockets(t *testing.T) {
 			return python(fmt.Sprintf(`s.socket(s.AF_UNIX).connect("%s"); print("connected")`, strings.ReplaceAll(path, "\x00", `\0`)))
 		}
 		abstract := "\x00robotsgate-test-" + strconv.Itoa(os.Getpid())
-		stream, relative := filepath.Join(u.dir, "stream"), filepath.Join(u.dir, "relative")
-		for _, name := range []string{abstract, stream} {
+		stream := filepath.Join(u.dir, "stream")
+		other := filepath.Join(u.dir, "other")
+		for _, name := range []string{abstract, stream, other} {
 			l, err := net.Listen("unix", strings.Replace(name, "\x00", "@", 1))
 			if err != nil {
 				t.Fatal(err)
@@ -307,41 +307,7 @@ func TestConfinedUnixSockets(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer d.Close()
-		folders := filepath.Join(u.dir, "a", "b")
-		if err := os.MkdirAll(folders, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		below, err := net.Listen("unix", filepath.Join(folders, "socket"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer below.Close()
-		for _, dir := range []string{folders, filepath.Dir(folders)} {
-			if err := os.Chown(dir, u.id, u.id); err != nil {
-				t.Fatal(err)
-			}
-		}
-		locked := filepath.Join(u.dir, "locked", "b")
-		if err := os.MkdirAll(locked, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		inLocked, err := net.Listen("unix", filepath.Join(locked, "socket"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer inLocked.Close()
-		for _, dir := range []string{locked, filepath.Dir(locked)} {
-			if err := errors.Join(os.Chmod(dir, 0o555), os.Chown(dir, u.id, u.id)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		t.Chdir(u.dir) // a relative path is not in /proc/net/unix as it is outside
-		l, err := net.Listen("unix", "relative")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		for _, path := range []string{stream, datagram, relative} {
+		for _, path := range []string{stream, datagram} {
 			if err := os.Chmod(path, 0o777); err != nil {
 				t.Fatal(err)
 			}
@@ -352,72 +318,17 @@ func TestConfinedUnixSockets(t *testing.T) {
 			want        string
 		}{
 			{"stream", connect(stream), nil, "ConnectionRefusedError"},
-			{"relative", connect(relative), nil, "ConnectionRefusedError"},
 			{"abstract", connect(abstract), nil, "ConnectionRefusedError"},
 			{"datagram", python(`s.socket(s.AF_UNIX, s.SOCK_DGRAM).connect("` + datagram + `")`), nil, "ConnectionRefusedError"},
 			{"removed", "rm " + stream, nil, "busy"},
-			{"moved with its folder", "mv a/b a/c", nil, "busy"},
-			{"moved with a folder above", "mkdir x && mv a x", nil, "busy"},
-			{"moved after a chmod", "chmod 755 locked locked/b && mv locked/b locked/c", nil, "busy"},
-			{"another file beside it", "touch a/b/x && mv a/b/x a/b/y && echo moved", nil, "^moved\n"},
 			{"uncovered in a namespace of its own", "unshare -Urm umount " + stream, nil, "umount: |unshare: "},
 			{"named", connect(stream), []string{"--reach", "unix:" + stream}, "^connected\n"},
-			{"not the one named", connect(relative), []string{"--reach", "unix:" + stream}, "ConnectionRefusedError"},
+			{"not the one named", connect(other), []string{"--reach", "unix:" + stream}, "ConnectionRefusedError"},
 		} {
 			out, _ := u.run(t, c.shell, c.options...)
 			if !regexp.MustCompile(c.want).MatchString(out) {
 				t.Errorf("%s: got %q, want %s", c.name, out, c.want)
 			}
-		}
-	})
-}
-
-// TestConfinedLaterMount: what is mounted outside after the start does not appear inside, where it could
-// show a hidden socket at another path.
-func TestConfinedLaterMount(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only root can mount outside")
-	}
-	gatetest.Needs(t, "unshare", "setpriv", "mkfifo", "mount")
-	asConfinedUsers(t, func(t *testing.T, u *confinedUser) {
-		script := fmt.Sprintf(`set -e
-			mkdir hidden elsewhere
-			touch hidden/socket
-			mkfifo begin
-			exec 3<>begin
-			setpriv --reuid=%[1]d --regid=%[1]d --clear-groups ./robotsgate run --confine -c %[2]s -- sh -c 'echo; read line; ls elsewhere; echo listed' <&3 | {
-				read line
-				mount --bind hidden elsewhere && test -e elsewhere/socket && echo mounted
-				echo >&3
-				cat
-			}`, u.id, u.config)
-		cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "--propagation", "shared", "sh", "-c", script)
-		cmd.Dir, cmd.Env = u.dir, append(os.Environ(), "HOME="+u.dir)
-		out, err := cmd.CombinedOutput()
-		if !strings.HasPrefix(string(out), "mounted\nlisted\n") {
-			t.Errorf("%v: %s", err, out)
-		}
-	})
-}
-
-// TestConfinedRemovedMount: a mount of a single file can't be covered when the file was replaced by another.
-func TestConfinedRemovedMount(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only root can mount outside")
-	}
-	gatetest.Needs(t, "unshare", "setpriv", "mount")
-	asConfinedUsers(t, func(t *testing.T, u *confinedUser) {
-		script := fmt.Sprintf(`set -e
-			echo 'egress: {proxy: "http://user:SECRET@127.0.0.1:1"}' > source
-			touch mounted.yaml
-			mount --bind source mounted.yaml
-			rm source
-			setpriv --reuid=%[1]d --regid=%[1]d --clear-groups ./robotsgate run --confine -c mounted.yaml -- cat mounted.yaml`, u.id)
-		cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c", script)
-		cmd.Dir, cmd.Env = u.dir, append(os.Environ(), "HOME="+u.dir)
-		out, _ := cmd.CombinedOutput()
-		if status := cmd.ProcessState.ExitCode(); status != 125 || !strings.Contains(string(out), "the file that is mounted there was removed or replaced") {
-			t.Errorf("got status %d and %s, want 125 and the file", status, out)
 		}
 	})
 }
@@ -443,15 +354,11 @@ func TestConfinedDescriptors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		namespace, err := os.Open("/proc/self/ns/net")
-		if err != nil {
-			t.Fatal(err)
-		}
 		folder, err := os.Open("/")
 		if err != nil {
 			t.Fatal(err)
 		}
-		extra := []*os.File{r, socket, file, namespace, folder, w} // from number 3 on
+		extra := []*os.File{r, socket, file, folder, w} // from number 3 on
 		for _, f := range extra {
 			defer f.Close()
 		}
@@ -459,10 +366,10 @@ func TestConfinedDescriptors(t *testing.T) {
 			options []string
 			want    string
 		}{
-			{nil, "pipe closed file closed closed pipe "},
-			{[]string{"--keep-fd", "4", "--keep-fd", "7"}, "pipe socket file closed folder pipe "},
+			{nil, "pipe closed file closed pipe "},
+			{[]string{"--keep-fd", "4", "--keep-fd", "6"}, "pipe socket file folder pipe "},
 		} {
-			cmd := u.command(t, `for n in 3 4 5 6 7 8; do
+			cmd := u.command(t, `for n in 3 4 5 6 7; do
 				if [ ! -e /proc/self/fd/$n ] && [ ! -h /proc/self/fd/$n ]; then echo -n "closed "
 				else case $(readlink /proc/self/fd/$n) in pipe:*) echo -n "pipe ";; socket:*) echo -n "socket ";; */file) echo -n "file ";; /) echo -n "folder ";; *) echo -n "other ";; esac; fi
 			done`, c.options...)
@@ -604,7 +511,7 @@ func TestConfineFailsClosed(t *testing.T) {
 			{"a filter: user namespaces", `without "user namespaces" RUN`, `cannot make namespaces.*\n.*--security-opt seccomp`},
 			{"a filter: mounts", `without mounts RUN`, `cannot separate the mounts.*\n.*--security-opt seccomp`},
 			{"a filter: unmounting", `without unmounting RUN`, `cannot unmount`},
-			{"a filter: netlink", `without netlink RUN`, `cannot list the Unix sockets`},
+			{"a filter: netlink", `without netlink RUN`, `cannot add a route for all addresses`},
 			{"a filter: listening", `without listening RUN`, `cannot listen on 0\.0\.0\.0:80 inside`},
 			{"a filter: current folder", `without "current folder" RUN`, `cannot return to the current directory`},
 			{"a filter: no_new_privs", `without no_new_privs RUN`, `cannot set no_new_privs`},

@@ -124,19 +124,11 @@ func (o *Outside) listenUnix() error {
 		run = os.Getenv("XDG_RUNTIME_DIR")
 	}
 	o.Missing("run", o.ListenUnix("run", "unix", run+"/"+o.World.Run))
-	// The last one no longer has the name to which it was bound, and is in a folder where sockets are not usual.
-	unusual, err := os.MkdirTemp("/var/tmp", "rg")
-	o.OnClose(func() { os.RemoveAll(unusual) })
-	bound, now := filepath.Join(unusual, "bound"), filepath.Join(unusual, "now")
-	err = errors.Join(err,
+	return errors.Join(
 		o.ListenUnix("stream", "unix", filepath.Join(o.World.Dir, "stream.sock")),
 		o.ListenUnix("dgram", "unixgram", filepath.Join(o.World.Dir, "dgram.sock")),
 		o.ListenUnix("abstract stream", "unix", "@"+o.World.Run+"/stream"),
-		o.ListenUnix("abstract dgram", "unixgram", "@"+o.World.Run+"/dgram"),
-		o.ListenUnix("renamed", "unix", bound),
-		os.Rename(bound, now))
-	o.World.At["renamed"] = now
-	return err
+		o.ListenUnix("abstract dgram", "unixgram", "@"+o.World.Run+"/dgram"))
 }
 
 // ListenUnix starts a target with a Unix socket.
