@@ -94,12 +94,12 @@ func newClient(o rueidis.ClientOption) (rueidis.Client, error) {
 }
 
 // dial is rueidis' way to the store.
-func (s *server) dial(ctx context.Context, address string, d *net.Dialer, c *tls.Config) (conn net.Conn, err error) {
-	if c == nil {
-		conn, err = d.DialContext(ctx, "tcp", address)
-	} else {
-		conn, err = (&tls.Dialer{NetDialer: d, Config: &tls.Config{RootCAs: s.roots()}}).DialContext(ctx, "tcp", address)
+func (s *server) dial(ctx context.Context, address string, d *net.Dialer, c *tls.Config) (net.Conn, error) {
+	dial := d.DialContext
+	if c != nil {
+		dial = (&tls.Dialer{NetDialer: d, Config: &tls.Config{RootCAs: s.roots()}}).DialContext
 	}
+	conn, err := dial(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
