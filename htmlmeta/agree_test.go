@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,11 +31,12 @@ func wholePage(page string, scripting bool) (found Result, ok bool) {
 }
 
 // agree asserts that Scan finds what is in the head of the whole page, read with scripting and without, and nothing
-// else, however the page arrives.
+// else, however the page arrives. It returns the number of links.
 func agree(t *testing.T, page string, chunk uint64) (links int) {
 	on, ok := wholePage(page, true)
 	off, ok2 := wholePage(page, false)
-	if !ok || !ok2 || !asStandard(page) {
+	// The parser takes bytes as they are, where Scan decodes them first.
+	if !ok || !ok2 || !countsTemplates(page) || !utf8.ValidString(page) || strings.ContainsAny(page, "\x00\ufffd") {
 		return 0
 	}
 	for _, r := range []io.Reader{
@@ -60,34 +60,13 @@ func contains[E comparable](all, some []E) bool {
 	return !slices.ContainsFunc(some, func(e E) bool { return !slices.Contains(all, e) })
 }
 
-// asStandard reports whether the parser reads a page as the standard says. Package
-// x/net/html departs from it for templates in foreign content, for <select>, which
-// has changed since, and where it leaves the escaped text of a script too early.
-// Other encodings have tests of their own.
-func asStandard(page string) bool {
+// countsTemplates reports whether the parser ends the templates of a page where Scan does, which counts their tags. In
+// foreign content and tables the parser ignores some of these tags.
+func countsTemplates(page string) bool {
 	lower := strings.ToLower(page)
-	// The parser takes bytes as they are, where Scan decodes them first.
-	if !utf8.ValidString(page) || strings.ContainsAny(page, "\x1b\x00\ufffd") {
-		return false
-	}
-	for s := range strings.SplitSeq(lower, "<script") {
-		if _, text, ok := strings.Cut(s, "<!--"); ok && oddLessThan.MatchString(text) {
-			return false
-		}
-	}
-	if !strings.Contains(lower, "<template") {
-		return true
-	}
-	for _, s := range []string{"<svg", "<math", "<select", "<col", "<frameset"} {
-		if strings.Contains(lower, s) {
-			return false
-		}
-	}
-	return true
+	return !strings.Contains(lower, "<template") ||
+		!slices.ContainsFunc([]string{"<svg", "<math", "<select", "<col", "<frameset"}, func(s string) bool { return strings.Contains(lower, s) })
 }
-
-// oddLessThan matches a "<" at which the parser leaves a script's escaped text.
-var oddLessThan = regexp.MustCompile(`<($|[^a-z/])`)
 
 // chunked returns reads of random size.
 type chunked struct {
@@ -166,6 +145,10 @@ func FuzzScan(f *testing.F) {
 	f.Add("<template><div><template></div></template><meta name=a content=b></template><meta name=c content=d>", uint64(4))
 	f.Add("<noscript><link rel=license href=a></noscript><link rel='x license' type=t href=' b '><body><link rel=license href=c>", uint64(5))
 	f.Fuzz(func(t *testing.T, page string, chunk uint64) {
+		// Without scripting a comment or style may hide a </noscript>, at which Scan and a reader with scripting end it.
+		if _, inside, _ := strings.Cut(strings.ToLower(page), "<noscript"); strings.Count(inside, "<") > strings.Count(inside, "<meta ")+strings.Count(inside, "<link ")+1 {
+			t.Skip()
+		}
 		agree(t, page, chunk)
 	})
 }

@@ -19,7 +19,7 @@ type head struct {
 	after     bool      // </head> has been read
 	text      atom.Atom // the element whose text comes next
 	templates int       // that are open: their content is no part of the head
-	cut       []byte    // the tags of named metas and of links to licences, as written, and perhaps others of metas and links
+	cut       []byte    // the tags of named metas and of links that may be to licences, as written
 }
 
 // scan reads up to the end of the head. It returns nil at the end of the head or of the page.
@@ -57,14 +57,22 @@ func (h *head) scan(r io.Reader) (err error) {
 // startTag handles a start tag and reports whether it ends the head.
 func (h *head) startTag() (ended bool) {
 	raw := h.z.Raw()
-	name, _ := h.z.TagName()
+	name, more := h.z.TagName()
 	if _, local, ok := bytes.Cut(name, []byte(":")); ok && h.xhtml {
 		name = local
 	}
 	element := atom.Lookup(name)
-	if lower := bytes.ToLower(raw); h.templates == 0 && (element == atom.Meta && bytes.Contains(lower, []byte("name")) ||
-		element == atom.Link && (bytes.Contains(lower, []byte("license")) || bytes.IndexByte(lower, '&') > 0)) {
-		h.cut = append(append(append(h.cut, '<'), name...), raw[bytes.IndexAny(raw, space+"/>"):]...)
+	if h.templates == 0 && (element == atom.Meta || element == atom.Link) {
+		begin, lower := len(h.cut), bytes.ToLower(raw)
+		wanted := element == atom.Link && (bytes.Contains(lower, []byte("license")) || bytes.IndexByte(lower, '&') > 0)
+		h.cut = append(append(append(h.cut, '<'), name...), raw[bytes.IndexAny(raw, space+"/>"):]...) // TagAttr changes raw
+		for key := []byte(nil); more && element == atom.Meta && !wanted && bytes.Contains(lower, []byte("name")); {
+			key, _, more = h.z.TagAttr()
+			wanted = string(key) == "name"
+		}
+		if !wanted {
+			h.cut = h.cut[:begin]
+		}
 	}
 	switch element {
 	case atom.Template:

@@ -182,7 +182,7 @@ func TestNoTree(t *testing.T) {
 	for _, page := range []string{
 		"",
 		"<!doctype html><html><head><title>A page</title><link rel=x><script>'<meta name=a content=b>'</script></head><body>" + noindex,
-		"<head><meta charset=utf-8><meta property=og:title content=x><meta content=a><noscript><link></noscript><template>" + noindex + "</template></head><p>",
+		"<head><meta charset=utf-8><meta property=og:site_name content='a name=x'><meta content=a><noscript><link></noscript><template>" + noindex + "</template></head><p>",
 		"<title><meta name=a content=b></title><!-- <meta name=a content=b> --><body>",
 	} {
 		var h head
