@@ -84,9 +84,6 @@ func paceRequest(in *inbound, d *policy.Decision) pace.Request {
 	if seconds, _, ok := d.Group.CrawlDelay(); ok {
 		ask.CrawlDelay = delay(seconds)
 	}
-	if d.Crawler == in.settings.Engine.Crawlers().Default {
-		ask.Client = client.LimitKey(in.client).String() // a User-Agent, and so the product token, is what the client claims
-	}
 	return ask
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"robotsgate/policy"
-	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
@@ -140,38 +139,6 @@ func TestPaceRequests(t *testing.T) {
 				t.Errorf("Robots-Gate-Delay: %q, want %q", got, c.header)
 			}
 		})
-	}
-}
-
-// In a queue a crawler is told by its name. Clients that match none are told by their address, whatever
-// User-Agent they send.
-func TestPaceClients(t *testing.T) {
-	pacer := newTestPacer()
-	g := proxytest.Start(t, proxytest.Options{
-		Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer },
-		Engine: func(c *policy.Config) {
-			c.Crawlers.Known = []*policy.Crawler{{Name: "news", UserAgents: []glob.Glob{glob.Text("News*")}}}
-		},
-	})
-	for agent, want := range map[string]string{"NewsBot/1.0": "news of ", "NewsBot/2.0": "news of ", "OneBot/1.0": "default of 127.0.0.1",
-		"OtherBot/1.0": "default of 127.0.0.1", "": "default of 127.0.0.1"} {
-		go func() {
-			if got := <-pacer.waiting; got.Crawler+" of "+got.Client != want {
-				t.Errorf("%q: got %s of %s, want %s", agent, got.Crawler, got.Client, want)
-			}
-			pacer.turn <- nil
-		}()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.HTTP+"/page", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("User-Agent", agent)
-		resp, err := g.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		proxytest.WantStatus(t, resp, 200)
 	}
 }
 

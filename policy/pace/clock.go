@@ -3,7 +3,6 @@ package pace
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -185,18 +184,11 @@ func (p *Pacer) call(o *origin, r Reservation) (g Grant, now time.Duration, err 
 	return g, now, err
 }
 
-// reserve calls the clock, which may panic, and checks its answer. It returns the number of gates too. The
+// reserve calls the clock, and checks its answer. It returns the number of gates too. The
 // lock is released meanwhile.
 func (p *Pacer) reserve(r Reservation) (g Grant, gates int, err error) {
 	p.mu.Unlock()
-	g, err = func() (g Grant, err error) {
-		defer func() {
-			if v := recover(); v != nil {
-				err = fmt.Errorf("the shared clock has panicked: %v", v)
-			}
-		}()
-		return p.clock.Reserve(r)
-	}()
+	g, err = p.clock.Reserve(r)
 	gates = max(p.clock.Alone(), 1)
 	p.mu.Lock()
 	if err == nil && !p.plausible(r, g) {

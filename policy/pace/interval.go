@@ -26,7 +26,7 @@ func (intervals) observed(p *Pacer, t *Turn) {
 func (o *origin) turn(r *Request, now time.Duration) (at time.Duration) {
 	before, mine := 0, false // requests of the same crawler, and whether its line was passed
 	if l := o.line(r.Crawler); l != nil {
-		before = l.index(r.Client, now)
+		before = len(l.waiters)
 	}
 	at = now
 	factor := 1 // of intervals

@@ -7,11 +7,7 @@
 // The package knows time and queues only: it sends nothing, and reads no robots.txt.
 package pace
 
-// Where to change what.
-//
-// A rule is a file and a row of the table in config.go, which has its settings too. One that bounds a
-// number of requests only returns a [Limit]: the Pacer counts them, for one gate and for a fleet alike. The
-// model is quota in quota_test.go.
+// A rule is a file and a row of the table in config.go, which has its settings too.
 
 import (
 	"context"
@@ -24,7 +20,6 @@ import (
 type Request struct {
 	Origin  string // scheme, host and port
 	Crawler string // name; requests take turns by it, and share the places in the queue
-	Client  string // within one crawler, requests do so by this, such as an address
 	Token   string // product token; a pause holds the requests of one token
 	// CrawlDelay is what robots.txt asks for; 0: nothing. LongestDelay is the longest for any crawler: so
 	// long the start of this request is remembered, at least.
@@ -214,10 +209,6 @@ func (p *Pacer) enter(r Request, arrived time.Duration) (*waiter, *Turn, error) 
 	}
 	w := &waiter{request: r, by: a.by, origin: o, arrived: arrived, deadline: deadline, over: make(chan struct{})}
 	w.urgent = r.distance.Interval > p.settings.MaxDelay
-	if loser, _ := o.place(r, p.settings.MaxQueue); loser != nil {
-		p.remove(loser)
-		loser.end(nil, p.foresee(o, &loser.request, now, forever).tooLate(true))
-	}
 	o.queue(w)
 	p.queued[o] = struct{}{}
 	p.waiting++

@@ -1,9 +1,6 @@
 package pace
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 const (
 	// firstPoll is the time between two looks whether that answer is there.
@@ -99,11 +96,6 @@ func (p *Pacer) changePause(t *Turn, mine Pause, change func(s *Pause, start, no
 	longest := p.settings.BackOff
 	p.mu.Unlock()
 	defer p.mu.Lock()
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("the shared clock has panicked: %v", v)
-		}
-	}()
 	err = p.clock.Pause(t.request.Origin, t.request.Token, func(shared *Pause, now time.Duration) bool {
 		ahead := now - p.now()
 		shared.bound(now, longest)
