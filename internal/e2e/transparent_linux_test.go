@@ -14,12 +14,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"gopkg.in/yaml.v3"
 
 	"robotsgate/internal/gatetest"
 )
@@ -40,7 +38,7 @@ func TestTransparent(t *testing.T) {
 			sources: `["198.51.100.2/32", "2001:db8:1::2/128"]`,
 		},
 		{
-			name: "pod", rules: manifests(t, "transparent/kubernetes.yaml")["ConfigMap robotsgate-transparent"].Data["rules.nft"], user: gateUser,
+			name: "pod", rules: member(manifests(t, "transparent/kubernetes.yaml")["ConfigMap robotsgate-transparent"], "data", "rules.nft").(string), user: gateUser,
 			from: "machine", as: "0", own: []string{"127.0.0.1", "[::1]"}, noAdmin: true,
 			sources: `["198.51.100.2/32", "2001:db8:1::2/128"]`,
 		},
@@ -385,54 +383,4 @@ func (n *network) listen(t *testing.T, address string) net.Listener {
 		t.Fatal(r.error)
 	}
 	return r.Listener
-}
-
-// TestTransparentPod compares the parts of deploy/transparent/kubernetes.yaml: the rules spare the gate's user only, the
-// crawler cannot become that user, and the rules are there before the crawler.
-func TestTransparentPod(t *testing.T) {
-	type container struct {
-		Name    string
-		Command []string
-		Restart string `yaml:"restartPolicy"`
-		Context struct {
-			User         *int  `yaml:"runAsUser"`
-			NonRoot      bool  `yaml:"runAsNonRoot"`
-			Escalation   *bool `yaml:"allowPrivilegeEscalation"`
-			Capabilities struct{ Drop, Add []string }
-		} `yaml:"securityContext"`
-	}
-	var file struct {
-		Spec struct {
-			Init       []container `yaml:"initContainers"`
-			Containers []container
-		}
-	}
-	_, pod, _ := strings.Cut(gatetest.Read(t, "../../deploy/transparent/kubernetes.yaml"), "\n---\n")
-	if err := yaml.Unmarshal([]byte(pod), &file); err != nil || len(file.Spec.Init) != 2 || len(file.Spec.Containers) != 1 {
-		t.Fatalf("%+v, %v", file, err)
-	}
-	redirect, gate, crawler := file.Spec.Init[0], file.Spec.Init[1], file.Spec.Containers[0]
-	if !slices.Equal(redirect.Context.Capabilities.Add, []string{"NET_ADMIN"}) || redirect.Restart != "" || gate.Restart != "Always" {
-		t.Errorf("init containers: %+v, %+v", redirect, gate)
-	}
-	for _, c := range []container{gate, crawler} {
-		x := c.Context
-		if x.User == nil || *x.User == 0 || !x.NonRoot || x.Escalation == nil || *x.Escalation || !slices.Equal(x.Capabilities.Drop, []string{"ALL"}) || len(x.Capabilities.Add) > 0 {
-			t.Errorf("%s: %+v", c.Name, x)
-		}
-	}
-	if *gate.Context.User == *crawler.Context.User {
-		t.Error("the crawler has the gate's user")
-	}
-	data := manifests(t, "transparent/kubernetes.yaml")["ConfigMap robotsgate-transparent"].Data
-	if got := gatetest.Matches(`skuid (\d+)`, data["rules.nft"]); !slices.Equal(got, []string{fmt.Sprint(*gate.Context.User)}) {
-		t.Errorf("the rules spare %q", got)
-	}
-	settings := validConfig(t, data["config.yaml"])
-	for _, rules := range []string{data["rules.nft"], replaced(t, "host.nft", "", ""), replaced(t, "router.nft", "", ""), replaced(t, "router-tproxy.nft", "", "")} {
-		_, port, _ := net.SplitHostPort(settings.ListenTransparent)
-		if got := gatetest.Matches(` to :(\d+)`, rules); !slices.Equal(got, []string{port}) {
-			t.Errorf("listen_transparent is %s, and the rules redirect to %q:\n%s", settings.ListenTransparent, got, rules)
-		}
-	}
 }
