@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,49 +10,62 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/crypto/bcrypt"
+
 	"robotsgate/internal/gatetest"
 )
 
 // A realClient is an HTTP client that finds the gate by the variables that robotsgate env prints.
 type realClient struct {
 	name     string
-	install  string   // Debian package
-	works    []string // command that succeeds if the client can be used
-	get      []string // command that prints the response to URL
-	kind     string   // name in the gate's log when the client rejects the certificate; empty: it checks none
+	works    []string // command that succeeds if the client can be used; nil: it can
+	get      []string // command that prints status, header and body of the response to URL
+	begin    string   // what else it needs in its shell
+	lines    string   // the heading of its lines on the gate's page; empty: it has none
+	socks    bool     // it speaks SOCKS5, too
 	optional bool     // Debian has no package of it
 	quick    bool     // starts fast enough for every run of the tests
 }
 
+// trustInChromium makes Chromium trust the CA.
+const trustInChromium = `
+mkdir -p "$HOME/.pki/nssdb" && certutil -d "sql:$HOME/.pki/nssdb" -N --empty-password && certutil -d "sql:$HOME/.pki/nssdb" -A -t C,, -n robotsgate -i "$NODE_EXTRA_CA_CERTS" || exit`
+
 var realClients = []realClient{
-	{name: "curl", install: "curl", kind: "curl", quick: true,
+	{name: "curl", lines: "curl", socks: true, quick: true,
 		works: []string{"curl", "--version"},
 		get:   []string{"curl", "-sS", "-i", "URL"}},
-	{name: "wget", install: "wget", kind: "wget",
+	{name: "wget", lines: "wget",
 		works: []string{"wget", "--version"},
 		get:   []string{"wget", "-S", "--content-on-error", "-O", "-", "URL"}},
-	{name: "wget2", install: "wget2", kind: "wget2, a client with an https:// proxy, or one that robotsgate doctor has tried",
-		works: []string{"wget2", "--version"},
-		get:   []string{"wget2", "-S", "--content-on-error", "-O", "-", "URL"}},
-	{name: "scrapy", install: "python3-scrapy",
+	{name: "scrapy", lines: "Scrapy (it checks no certificates)",
 		works: []string{"scrapy", "version"},
 		get:   []string{"scrapy", "runspider", "-s", "ROBOTSTXT_OBEY=False", "-L", "ERROR", "-a", "url=URL", "testdata/clients/spider.py"}},
-	{name: "requests", install: "python3-requests", kind: "requests, or Python's http.client",
-		works: []string{"/usr/bin/python3", "-c", "import requests"},
+	{name: "requests", lines: "Python: requests", socks: true,
+		works: []string{"/usr/bin/python3", "-c", "import requests, socks"},
 		get:   []string{"/usr/bin/python3", "testdata/clients/get.py", "URL"}},
-	{name: "fetch", install: "nodejs", kind: "Node", optional: true,
+	{name: "httpx", lines: "Python: httpx, urllib, aiohttp with trust_env",
+		works: []string{"/usr/bin/python3", "-c", "import httpx"},
+		get:   []string{"/usr/bin/python3", "testdata/clients/get_httpx.py", "URL"}},
+	{name: "aiohttp",
+		works: []string{"/usr/bin/python3", "-c", "import aiohttp"},
+		get:   []string{"/usr/bin/python3", "testdata/clients/get_aiohttp.py", "URL"}},
+	{name: "fetch", lines: "Node 22.21, 24.5 or later", optional: true,
 		works: []string{node(), "testdata/clients/fetch.cjs"},
 		get:   []string{node(), "testdata/clients/fetch.cjs", "URL"}},
-	{name: "undici", install: "npm", kind: "Node", optional: true,
+	{name: "undici", lines: "Node before that, with undici from npm", optional: true,
 		works: []string{node(), "testdata/clients/undici.cjs"},
 		get:   []string{node(), "testdata/clients/undici.cjs", "URL"}},
-	{name: "HttpClient", install: "default-jdk-headless", kind: "unknown",
+	{name: "HttpClient",
 		works: []string{"java", "--describe-module", "jdk.compiler"},
 		get:   []string{"sh", "testdata/clients/java.sh", "HttpClientGet", "URL"}},
-	{name: "HttpURLConnection", install: "default-jdk-headless", kind: "Java",
+	{name: "HttpURLConnection", lines: "Java",
 		works: []string{"java", "--describe-module", "jdk.compiler"},
 		get:   []string{"sh", "testdata/clients/java.sh", "ConnectionGet", "URL"}},
-	{name: "go", kind: "Go", quick: true, works: []string{"true"}, get: []string{"fetch", "URL"}},
+	{name: "go", lines: "Go, on Linux", quick: true, get: []string{"fetch", "URL"}},
+	{name: "playwright", lines: "Chromium on Linux", socks: true, optional: true, begin: trustInChromium,
+		works: []string{node(), "testdata/clients/playwright.cjs"},
+		get:   []string{node(), "testdata/clients/playwright.cjs", "URL"}},
 }
 
 // node returns the command of the newest Node: the one that .ci/run installs from npm, since
@@ -62,28 +77,40 @@ func node() string {
 	return "node"
 }
 
-// TestRealClients runs unmodified clients behind the gate. Each must receive the allowed page
-// with its annotations, and a refusal with its reason. The origin's log proves that no denied
-// request reached it.
+// TestRealClients runs unmodified clients behind the gate. Each must receive the allowed page with its annotations, and a
+// refusal with its reason, over http and https, and by SOCKS5 where it speaks that. The lines for it on the gate's page
+// must work. The origin's log proves that no denied request reached it.
 func TestRealClients(t *testing.T) {
 	t.Parallel()
 	site := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n")
+	page, _ := gatetest.Request(t, gatetest.Client(t, ""), http.MethodGet, site.Proxy+"/", http.StatusOK)
+	lines := gatetest.PageLines(page)
 	t.Run("clients", func(t *testing.T) {
 		for _, c := range realClients {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				c.mustWork(t)
-				for _, scheme := range []string{"http", "https"} {
-					// Only the gate's parent proxy resolves this name.
-					url := scheme + "://shop.invalid"
-					c.getsPage(t, site.Config, url+"/page.html?for="+c.name)
-					c.isRefused(t, site.Config, url+"/private/plans.html?for="+c.name)
+				begins := []string{c.begin}
+				if c.socks {
+					begins = append(begins, `unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY no_proxy NO_PROXY
+export all_proxy=socks5h://`+strings.TrimPrefix(site.Proxy, "http://")+` ALL_PROXY=$all_proxy`+c.begin)
 				}
-				log := gatetest.Read(t, site.Log)
-				for _, scheme := range []string{"http", "https"} {
-					if want := "GET " + scheme + "://shop.invalid/page.html?for=" + c.name; !strings.Contains(log, want) {
-						t.Errorf("the origin did not receive %q", want)
+				for i, begin := range begins {
+					for _, scheme := range []string{"http", "https"} {
+						// Only the gate's parent proxy resolves this name.
+						url, query := scheme+"://shop.invalid", fmt.Sprintf("?for=%s%d", c.name, i)
+						out := c.run(t, begin, site.Config, url+"/page.html"+query)
+						expect(t, out, `\b200\b`, `(?i)Robots-Gate-Decision: allow;reason=no-match`, `(?i)Robots-Gate-Tags: noindex;src=meta`, `What everybody may read`)
+						if want := "GET " + url + "/page.html" + query; !strings.Contains(gatetest.Read(t, site.Log), want) {
+							t.Errorf("the origin did not receive %q", want)
+						}
+						out = c.run(t, begin, site.Config, url+"/private/plans.html"+query)
+						expect(t, out, `\b403\b`, `(?i)Robots-Gate-Decision: deny;reason=rule`, `(?i)Proxy-Status: robotsgate;error=http_request_denied`,
+							`Line 2 of https?://shop\.invalid/robots\.txt says .*Disallow: /private/`)
 					}
+				}
+				if c.lines != "" {
+					c.runLines(t, lines[c.lines], gatetest.Read(t, site.CA))
 				}
 			})
 		}
@@ -93,36 +120,14 @@ func TestRealClients(t *testing.T) {
 	}
 }
 
-// TestRealClientsWithoutTrust runs clients that do not trust the gate's CA. They must receive
-// nothing, and the gate's log must say what to configure for each.
-func TestRealClientsWithoutTrust(t *testing.T) {
-	t.Parallel()
-	for _, c := range realClients {
-		if c.kind == "" {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			c.mustWork(t)
-			gate := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(), "admin: {listen: \"\"}\n")
-			url := gate.Proxy
-			out := c.runWith(t, "", []string{"http_proxy=" + url, "https_proxy=" + url, "HTTPS_PROXY=" + url, "NODE_USE_ENV_PROXY=1"}, "https://shop.invalid/page.html")
-			if strings.Contains(out, "What everybody may read") {
-				t.Fatal("the client does not check certificates")
-			}
-			gate.Gate.Log.WaitFor(t, `a client does not trust the CA" client=127\.0\.0\.1 kind="?`+regexp.QuoteMeta(c.kind)+`\b.* ca\.pem=`+url+`/ca\.pem`)
-			if log := gate.Gate.Log.String(); strings.Contains(log, "bad record MAC") {
-				t.Errorf("the log shows an error of decryption in place of the client's alert:\n%s", log)
-			}
-		})
-	}
-}
-
 // mustWork ends the test if the client is not installed, or is only for long runs.
 func (c *realClient) mustWork(t *testing.T) {
 	t.Helper()
 	if !c.quick {
 		gatetest.Long(t)
+	}
+	if c.works == nil {
+		return
 	}
 	out, err := exec.Command(c.works[0], c.works[1:]...).CombinedOutput()
 	switch {
@@ -130,46 +135,84 @@ func (c *realClient) mustWork(t *testing.T) {
 	case c.optional:
 		t.Skipf("%s is not installed (%v): npm has it", c.name, err)
 	default:
-		t.Skipf("%s is not installed: %v\n%s\nDebian's package %s has it", c.name, err, out, c.install)
+		t.Skipf("%s is not installed: %v\n%s", c.name, err, out)
 	}
 }
 
-// run runs the client in a shell that has evaluated the output of robotsgate env, and returns
-// the client's output.
-func (c *realClient) run(t *testing.T, config, url string) string {
+// run runs the client in a shell that has evaluated the output of robotsgate env, and then the command begin. It returns
+// the client's output. Proxies and files such as ~/.curlrc of the machine have no effect.
+func (c *realClient) run(t *testing.T, begin, config, url string) string {
 	t.Helper()
-	return c.runWith(t, `vars=$(robotsgate env -c "$0") || exit; eval "$vars"`, nil, url, config)
-}
-
-// runWith runs the client in a shell after the command begin, with these variables. Proxies
-// and files such as ~/.curlrc of the machine have no effect.
-func (c *realClient) runWith(t *testing.T, begin string, vars []string, url string, zero ...string) string {
-	t.Helper()
-	args := []string{"-c", begin + "\nexec \"$@\"", strings.Join(zero, "")}
+	args := []string{"-c", `vars=$(robotsgate env -c "$0") || exit; eval "$vars"` + "\n" + begin + "\nexec \"$@\"", config}
 	for _, a := range c.get {
 		args = append(args, strings.ReplaceAll(a, "URL", url))
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GORACE=" + os.Getenv("GORACE"),
-		"PYTHONDONTWRITEBYTECODE=1"}, vars...) // Python leaves no files in testdata
+	cmd.Env = append(shellEnv(t.TempDir()), "PYTHONDONTWRITEBYTECODE=1") // Python leaves no files in testdata
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s: %v\n%s", strings.Join(cmd.Args[4:], " "), err, out) // some clients fail on a refusal
 	return string(out)
 }
 
-func (c *realClient) getsPage(t *testing.T, config, url string) {
-	t.Helper()
-	expect(t, c.run(t, config, url), `\b200\b`, `(?i)Robots-Gate-Decision: allow;reason=no-match`,
-		`(?i)Robots-Gate-Tags: noindex;src=meta`, `What everybody may read`)
+// shellEnv returns the variables of a shell with a home directory. Its desktop is one where Chromium ignores the proxy
+// variables.
+func shellEnv(home string) []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GORACE=" + os.Getenv("GORACE"), "XDG_CURRENT_DESKTOP=GNOME"}
 }
 
-func (c *realClient) isRefused(t *testing.T, config, url string) {
+// runLines runs the lines of the gate's page for the client, with another URL.
+func (c *realClient) runLines(t *testing.T, lines []string, ca string) {
 	t.Helper()
-	out := c.run(t, config, url)
-	expect(t, out, `\b403\b`, `(?i)Robots-Gate-Decision: deny;reason=rule`, `(?i)Proxy-Status: robotsgate;error=http_request_denied`,
-		`Line 2 of https?://shop\.invalid/robots\.txt says .*Disallow: /private/`)
-	if strings.Contains(out, "What nobody may read") {
-		t.Error("the client received the disallowed page")
+	if len(lines) == 0 {
+		t.Errorf("the gate's page has no lines for %q", c.lines)
+	}
+	const url = "https://shop.invalid/page.html"
+	replace := strings.NewReplacer("https://example.com/", url, "./your-program", "fetch "+url,
+		"YourProgram.java", abs(t, "testdata/clients/ConnectionGet.java")+" "+url,
+		"python3 -c", "/usr/bin/python3 -c", // the Python that Debian's packages are for
+		" node -e", " "+abs(t, node())+" -e", "chromium --headless", "chromium --headless --no-sandbox")
+	dir := t.TempDir()
+	gatetest.Write(t, filepath.Join(dir, "ca.pem"), ca)
+	if err := os.Symlink(abs(t, "testdata/clients/node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", replace.Replace(strings.Join(lines, "\n")))
+	cmd.Dir, cmd.Env = dir, shellEnv(dir)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "What everybody may read") {
+		t.Errorf("%s\n%v\n%s", strings.Join(cmd.Args[2:], "\n"), err, out)
+	}
+}
+
+// TestPlaywrightLogin runs the program of docs/clients.md for Playwright, behind a gate whose clients all need a login.
+func TestPlaywrightLogin(t *testing.T) {
+	gatetest.Long(t)
+	t.Parallel()
+	gatetest.Needs(t, "certutil")
+	gatetest.Needs(t, "chromium")
+	if _, err := os.Stat("testdata/clients/node_modules/playwright-core"); err != nil {
+		t.Skip("playwright-core is not installed: npm has it")
+	}
+	hash, err := bcrypt.GenerateFromPassword([]byte("correct-horse"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := gatetest.ServeSite(t, "testdata/clients/site", t.TempDir(),
+		fmt.Sprintf("admin: {listen: \"\"}\nunknown_clients: refuse\ncrawlers: [{name: news, login: {user: news, password_bcrypt: %q}}]\n", hash))
+	program := regexp.MustCompile("(?ms)^```js\n([^`]*require\\(\"playwright\"\\).*?)^```$").FindStringSubmatch(gatetest.Read(t, "../../docs/clients.md"))
+	if program == nil {
+		t.Fatal("docs/clients.md has no program for Playwright")
+	}
+	text := strings.NewReplacer("127.0.0.1:9309", strings.TrimPrefix(site.Proxy, "http://"), "https://example.com/", "https://shop.invalid/page.html",
+		"USER", "news", "PASSWORD", "correct-horse", `require("playwright")`, `require("playwright-core")`,
+		".launch({\n", `.launch({ args: ["--no-sandbox"], executablePath: "/usr/bin/chromium",`+"\n").Replace(program[1])
+	dir := t.TempDir()
+	if err := os.Symlink(abs(t, "testdata/clients/node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "NODE_EXTRA_CA_CERTS=$1"+trustInChromium+"\n"+`exec "$2" -e "$3"`, "sh", site.CA, abs(t, node()), text)
+	cmd.Dir, cmd.Env = dir, shellEnv(dir)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "What everybody may read") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -180,4 +223,16 @@ func expect(t *testing.T, got string, patterns ...string) {
 			t.Errorf("the client's output does not match %s", p)
 		}
 	}
+}
+
+func abs(t *testing.T, path string) string {
+	t.Helper()
+	if !strings.Contains(path, "/") {
+		return path // a command on the PATH
+	}
+	out, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -125,7 +125,6 @@ var confinedClients = []struct {
 	{name: "curl to an address", works: "curl --version", get: "curl -sS -i --connect-to ::192.0.2.7: URL"},
 	{name: "curl over IPv6", works: "curl --version", get: "curl -sS -i --connect-to '::[2001:db8::7]:' URL"},
 	{name: "wget", works: "wget --version", get: "wget -S --content-on-error -O - URL"},
-	{name: "wget2", works: "wget2 --version", get: "wget2 -S --content-on-error -O - URL"},
 	{name: "requests", works: "/usr/bin/python3 -c 'import requests'", get: "/usr/bin/python3 CLIENTS/get.py URL"},
 	{name: "httpx", works: "/usr/bin/python3 -c 'import httpx'", get: "/usr/bin/python3 CLIENTS/get_httpx.py URL"},
 	{name: "Node fetch", works: "node -e fetch", get: "node -e 'require(\"CLIENTS/print.cjs\")(fetch, \"URL\")'", optional: true, http: true},

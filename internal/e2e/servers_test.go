@@ -79,7 +79,7 @@ func startServers(t *testing.T, servers []webServer, certificate string) (origin
 		config := filepath.Join(base, "conf", server.config)
 		expand(t, filepath.Join("testdata/servers", server.config), config, ports, map[string]any{
 			"Dir": base, "Site": site, "Has": has, "Certificate": certificate, "Key": key,
-			"Root": os.Getuid() == 0, "Modules": "/usr/lib/apache2/modules",
+			"Root": os.Getuid() == 0,
 		})
 		if server.copies != "" {
 			copyFile(t, server.copies, filepath.Dir(config))

@@ -24,7 +24,7 @@ func section(t *testing.T, page, heading string) string {
 }
 
 // TestReadmeClients compares the lines of docs/clients.md for each client with those of the
-// gate's page, which TestOwnPageLines and TestBrowsers run.
+// gate's page, which TestRealClients runs.
 func TestReadmeClients(t *testing.T) {
 	gate := gatetest.ServeSite(t, t.TempDir(), t.TempDir(), "admin: {listen: \"\"}\n").Proxy
 	page, _ := gatetest.Request(t, gatetest.Client(t, ""), http.MethodGet, gate+"/", http.StatusOK)
@@ -32,7 +32,7 @@ func TestReadmeClients(t *testing.T) {
 	usual := strings.NewReplacer(address+":"+port, "127.0.0.1:9309", "Port="+port, "Port=9309")
 	var want []string
 	for client, lines := range gatetest.PageLines(page) {
-		if strings.Contains(client, "with a") { // programs, which TestBrowsers runs, and windows
+		if strings.Contains(client, "with a") { // programs, and windows
 			continue
 		}
 		for _, line := range lines {
