@@ -201,24 +201,3 @@ func keys(t reflect.Type) (all []string) {
 	}
 	return all
 }
-
-// Paths returns the paths of the keys of the struct that v points to, in order. With a tag it returns only keys that
-// have the tag.
-func Paths(v any, tag string) []string { return paths(reflect.TypeOf(v).Elem(), "", tag) }
-
-// paths returns the keys of struct type t, which stands at path, and those of its sections.
-func paths(t reflect.Type, path, tag string) (all []string) {
-	for key, f := range fields(t) {
-		if tag == "" || f.Tag.Get(tag) != "" {
-			all = append(all, field.Join(path, key))
-		}
-		inner := f.Type
-		if inner.Kind() == reflect.Slice {
-			inner = inner.Elem()
-		}
-		if isSection(inner) {
-			all = append(all, paths(inner, field.Join(path, key), tag)...)
-		}
-	}
-	return all
-}

@@ -47,9 +47,6 @@ func TestDecode(t *testing.T) {
 	if got, want := source.Err().Error(), "x.yaml:5: items.kind: is too fancy"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, want := Paths(&s, ""), []string{"name", "wait", "most", "items", "items.kind", "secret"}; !slices.Equal(got, want) {
-		t.Errorf("paths: got %q, want %q", got, want)
-	}
 
 	s.Secret = "hunter2"
 	text, err := Effective(&s)
