@@ -109,7 +109,7 @@ var libraries = map[string][]string{
 	"github.com/alecthomas/kong":             {"internal/cli"},
 	"github.com/andybalholm/brotli":          {"internal/coding", "policy/internal/origintest"},
 	"github.com/dgraph-io/ristretto/v2":      {"internal/memcache"},
-	"github.com/dunglas/httpsfv":             {"proxy/internal/header", "proxy/internal/sfv", "proxy/internal/sign", "internal/keyfile"},
+	"github.com/dunglas/httpsfv":             {"proxy/internal/header", "proxy/internal/sfv", "internal/keyfile"},
 	"github.com/elazarl/goproxy":             {"proxy"},
 	"github.com/klauspost/compress":          {"internal/coding", "policy/internal/origintest"},
 	"github.com/modelcontextprotocol/go-sdk": {"internal/mcp"},

@@ -7,6 +7,3 @@ type Signing = sign.Signing
 
 // A SigningKey is an Ed25519 key.
 type SigningKey = sign.Key
-
-// AskedOrigins remembers which origins have asked which crawlers to sign their requests.
-type AskedOrigins = sign.Memory

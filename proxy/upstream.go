@@ -15,8 +15,7 @@ import (
 type Upstream interface {
 	// RoundTrip sends a request to its origin. Package policy/snapshot names the errors that matter for a
 	// decision, such as [snapshot.ErrProhibited]. 1xx responses are passed to the
-	// [net/http/httptrace.ClientTrace] in the request's context. Its GotConn is called before each
-	// attempt to send the request, which is sent with the header as GotConn leaves it.
+	// [net/http/httptrace.ClientTrace] in the request's context.
 	http.RoundTripper
 	// Check returns an error that is [snapshot.ErrProhibited] if a destination is forbidden,
 	// as far as that is known without a lookup of its name. It is called before the decision.

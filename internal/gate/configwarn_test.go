@@ -174,7 +174,7 @@ func TestSign(t *testing.T) {
 	if got.Key() == nil || got.Key().ID() != testKeyID {
 		t.Fatalf("got the key %v, want %s", got.Key(), testKeyID)
 	}
-	if got.KeyFile != filepath.Join(dir, "key.pem") || got.Agent != "https://bots.example.com" || got.When != keyfile.SignAlways || got.Form != keyfile.DictionaryAgent {
+	if got.KeyFile != filepath.Join(dir, "key.pem") || got.Agent != "https://bots.example.com" || got.Form != keyfile.DictionaryAgent {
 		t.Errorf("got %+v", got)
 	}
 	text, err := c.Effective()
@@ -229,7 +229,7 @@ func TestSignWarnings(t *testing.T) {
 			[]string{"8: crawlers.sign.agent: has the same key as https://a.example"}},
 		{"passthrough", "https: {passthrough: [bank.example]}\ncrawlers:\n- name: a\n  sign:\n    key_file: one.pem\n    agent: https://a.example", []string{"4: " + unseen}},
 		{"no interception", "https: {intercept: false}\ncrawlers:\n- name: a\n  sign: {key_file: one.pem, agent: https://a.example}", []string{"4: " + unseen}},
-		{"empty", "crawlers:\n- name: a\n  sign: {key_file: '', agent: '', when: asked}",
+		{"empty", "crawlers:\n- name: a\n  sign: {key_file: '', agent: '', form: string}",
 			[]string{"3: crawlers.sign: key_file and agent are empty, so the requests of this crawler are not signed: fill them in, or remove sign if that is meant"}},
 		{"passthrough, unsigned", "https: {passthrough: [bank.example]}\ncrawlers:\n- name: a", nil},
 		{"readable", "crawlers:\n- name: a\n  sign:\n    key_file: open.pem\n    agent: https://a.example",

@@ -46,7 +46,6 @@ type Gate struct {
 	upstream   *proxy.Transport
 	pacer      *pace.Pacer                // of all configurations
 	budgets    *store.LineFile[pace.Kept] // nil: none are kept
-	asked      proxy.AskedOrigins         // by all configurations
 	proxy      *proxy.Proxy
 	admin      *http.Server                 // nil if it is turned off
 	pages      atomic.Pointer[http.Handler] // served by admin; a reload replaces it

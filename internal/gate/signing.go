@@ -12,18 +12,14 @@ import (
 	"robotsgate/proxy"
 )
 
-// sign makes the crawlers of the configuration that have a key sign their requests. The origins that have asked for
-// signatures are remembered over changes of the configuration.
+// sign makes the crawlers of the configuration that have a key sign their requests.
 func (g *Gate) sign(crawlers policy.Crawlers) {
 	for i, k := range g.config.Crawlers {
 		key := k.Sign.Key()
 		if key == nil {
 			continue
 		}
-		s := proxy.Signing{Crawler: k.Name, Key: key, Agent: k.Sign.Agent, Dictionary: k.Sign.Form == keyfile.DictionaryAgent}
-		if k.Sign.When == keyfile.SignAsked {
-			s.Asked = &g.asked
-		}
+		s := proxy.Signing{Key: key, Agent: k.Sign.Agent, Dictionary: k.Sign.Form == keyfile.DictionaryAgent}
 		crawlers.Known[i].Wrap, crawlers.Known[i].KeyID = s.Transport, key.ID()
 	}
 }
@@ -33,7 +29,7 @@ func (g *Gate) sign(crawlers policy.Crawlers) {
 func (g *Gate) logSigning() {
 	for _, k := range g.config.Crawlers {
 		if key := k.Sign.Key(); key != nil {
-			g.log.Info("requests are signed", "crawler", k.Name, "keyid", key.ID(), "agent", k.Sign.Agent, "when", string(k.Sign.When))
+			g.log.Info("requests are signed", "crawler", k.Name, "keyid", key.ID(), "agent", k.Sign.Agent)
 		}
 	}
 }

@@ -14,20 +14,10 @@ import (
 type Config struct {
 	KeyFile string    `yaml:"key_file" doc:"a PEM file, such as news-key.pem" path:"yes"`                          // see [Load]
 	Agent   string    `yaml:"agent" doc:"the https origin of the key directory, such as https://bots.example.com"` // see [ParseAgent]
-	When    SignWhen  `yaml:"when" enum:"always,asked"`
 	Form    AgentForm `yaml:"form" enum:"string,dictionary"`
 
 	key *Key // in KeyFile
 }
-
-// SignWhen says which requests of a crawler are signed.
-type SignWhen string
-
-// The requests that are signed.
-const (
-	SignAlways SignWhen = "always"
-	SignAsked  SignWhen = "asked" // only to origins that have sent Accept-Signature
-)
 
 // AgentForm is the form of Signature-Agent.
 type AgentForm string
@@ -42,7 +32,7 @@ const (
 func (c Config) Key() *Key { return c.key }
 
 // Default returns the values of fields that are left out. They sign nothing.
-func Default() Config { return Config{When: SignAlways, Form: StringAgent} }
+func Default() Config { return Config{Form: StringAgent} }
 
 // Check reports mistakes, loads the key, and makes the agent canonical. The default may be written out, with both
 // values empty.

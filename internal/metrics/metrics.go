@@ -96,7 +96,7 @@ func New() *Metrics {
 		m.stated.WithLabelValues(string(category), "n")
 	}
 	m.signatures = m.counters("robotsgate_signed_requests_total", "Requests that were signed (Web Bot Auth), by crawler.", "crawler", "default") // so that the name exists before the first
-	m.signature = m.histogram("robotsgate_request_signing_seconds", "Time to make the signatures of a request, one for each attempt to send it.", requestSigningTimes)
+	m.signature = m.histogram("robotsgate_request_signing_seconds", "Time to make the signature of a request.", requestSigningTimes)
 	outcomes := []string{string(snapshot.Fresh), string(snapshot.Unavailable), string(snapshot.Unreachable), "error"}
 	m.fetches = m.counters("robotsgate_robots_fetches_total", "Fetches of robots.txt by outcome.", "outcome", outcomes...)
 	m.tdmrepFetches = m.counters("robotsgate_tdmrep_fetches_total", "Fetches of tdmrep.json by outcome.", "outcome", outcomes...)

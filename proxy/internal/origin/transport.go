@@ -111,8 +111,7 @@ func New(c Config, d *Descriptors) (*Transport, error) {
 
 // RoundTrip sends a request to its origin. The error is a snapshot.ErrProhibited if the egress rules forbid the
 // destination. 1xx responses are passed to the
-// httptrace.ClientTrace there. Its GotConn is called before each attempt to send the request, in the goroutine of the
-// caller: it may change the values of the header, or close the connection so that nothing is sent.
+// httptrace.ClientTrace there.
 func (u *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := u.permits(req.URL.Hostname(), portOf(req.URL)); err != nil {
 		return nil, u.descriptors.mark(err)

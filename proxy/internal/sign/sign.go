@@ -2,8 +2,7 @@
 // in the form of draft-ietf-webbotauth-httpsig-protocol-01, or of the drafts before it, in which
 // Signature-Agent is a string.
 //
-// [Signing.Transport] sends requests with signatures, which [Signer.Sign] makes without I/O and without a clock. [Asks]
-// reads Accept-Signature, and [Memory] keeps the origins that have sent it.
+// [Signing.Transport] sends requests with signatures, which [Signer.Sign] makes without I/O and without a clock.
 package sign
 
 // Where to change what.

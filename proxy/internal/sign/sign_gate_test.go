@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
-	"net/textproto"
 	"regexp"
 	"slices"
 	"strconv"
@@ -47,7 +45,7 @@ const testAgent = "https://bots.example.com"
 
 // signingCrawler returns a crawler with requests that are signed, matched by its name in the User-Agent.
 func signingCrawler(name string, key proxy.SigningKey, change func(*proxy.Signing)) *policy.Crawler {
-	s := proxy.Signing{Crawler: name, Key: key, Agent: testAgent}
+	s := proxy.Signing{Key: key, Agent: testAgent}
 	if change != nil {
 		change(&s)
 	}
@@ -333,40 +331,6 @@ func TestSignedTrailer(t *testing.T) {
 		wantSigned(t, r, newTestKey(1), "string")
 		if len(r.Trailer) != 0 {
 			t.Errorf("the trailer %v arrived", r.Trailer)
-		}
-	})
-}
-
-// BenchmarkSigning measures what a signature adds to a request, beside crypto/ed25519.
-func BenchmarkSigning(b *testing.B) {
-	key := newTestKey(1)
-	next := roundTripper(func(r *http.Request) (*http.Response, error) {
-		if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
-			trace.GotConn(httptrace.GotConnInfo{})
-		}
-		return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
-	})
-	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(b.Context(),
-		&httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error { return nil }}), "GET", "https://shop.example/offers.html", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	r.Header = http.Header{"User-Agent": {"ExampleBot/1.0"}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"}, "Accept-Language": {"en"}, "Cookie": {"a=b"}, "Referer": {"https://shop.example/"}}
-	for name, t := range map[string]http.RoundTripper{"unsigned": next, "signed": proxy.Signing{Crawler: "a", Key: key, Agent: testAgent}.Transport(next)} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := t.RoundTrip(r); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	message := make([]byte, 500)
-	b.Run("ed25519 alone", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			key.Sign(message)
 		}
 	})
 }

@@ -5,14 +5,11 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"robotsgate/internal/gatetest"
 	"robotsgate/policy/canonical"
 )
 
@@ -149,94 +146,6 @@ func TestSignErrors(t *testing.T) {
 				t.Errorf("got fields with the error: %v", f)
 			}
 		})
-	}
-}
-
-func TestAsks(t *testing.T) {
-	type test struct {
-		Lines []string
-		Asked bool
-	}
-	for _, c := range readJSON[test](t, "testdata/accept.json") {
-		if got := Asks(http.Header{"Accept-Signature": c.Lines}, keys["rfc9421"].id); got != c.Asked {
-			t.Errorf("%q: got %v, want %v", c.Lines, got, c.Asked)
-		}
-	}
-	many := strings.TrimSuffix(strings.Repeat(`a=("@authority"), `, 1000), ", ")
-	if Asks(http.Header{"Accept-Signature": {many}}, "id") {
-		t.Error("a field of 18 KB is read")
-	}
-	if !Asks(http.Header{"Accept-Signature": {many[:8190-8190%18-2]}}, "id") {
-		t.Error("a field of 8 KB is not read")
-	}
-}
-
-func TestMemory(t *testing.T) {
-	var m Memory
-	start := time.Unix(1735689600, 0)
-	a, b := Pair{"news", "https", "a.example"}, Pair{"shop", "https", "a.example"}
-	if m.Has(a, start) {
-		t.Error("an empty Memory has a pair")
-	}
-	m.Add(a, start)
-	for _, c := range []struct {
-		pair  Pair
-		after time.Duration
-		want  bool
-	}{
-		{a, 0, true}, {b, 0, false}, {Pair{"news", "http", "a.example"}, 0, false}, {Pair{"news", "https", "a.example:8443"}, 0, false},
-		{a, 24*time.Hour - 1, true}, {a, 24 * time.Hour, false},
-	} {
-		if got := m.Has(c.pair, start.Add(c.after)); got != c.want {
-			t.Errorf("%v after %v: got %v, want %v", c.pair, c.after, got, c.want)
-		}
-	}
-	if n := m.Len(); n != 0 {
-		t.Errorf("%d pairs, want none: that of a has expired", n)
-	}
-}
-
-// The pair that was asked for longest ago goes first, and being asked again counts.
-func TestMemoryBound(t *testing.T) {
-	var m Memory
-	at := time.Unix(1735689600, 0)
-	pair := func(i int) Pair { return Pair{"news", "https", fmt.Sprintf("host%d.example", i)} }
-	for i := range maxPairs {
-		m.Add(pair(i), at)
-	}
-	m.Add(pair(0), at)
-	for i := range 2000 {
-		m.Add(pair(maxPairs+i), at)
-	}
-	for i, want := range map[int]bool{0: true, 1: false, 2000: false, 2001: true, maxPairs: true, maxPairs + 1999: true} {
-		if got := m.Has(pair(i), at); got != want {
-			t.Errorf("pair %d: got %v, want %v", i, got, want)
-		}
-	}
-	if m.Len() != maxPairs || m.order["news"].Len() != maxPairs {
-		t.Errorf("got %d pairs, want %d", m.Len(), maxPairs)
-	}
-	for i := range maxPairs + 200 {
-		m.Add(Pair{"shop", "https", fmt.Sprintf("host%d.example", i)}, at)
-	}
-	if m.Len() != 2*maxPairs || !m.Has(pair(2001), at) {
-		t.Errorf("another crawler displaces pairs: %d are left", m.Len())
-	}
-}
-
-// A pair keeps nothing else of the request whose strings it was made of.
-func TestMemoryOfParts(t *testing.T) {
-	const pairs, line = 1000, 64 << 10
-	var m Memory
-	before := gatetest.Heap()
-	for i := range pairs {
-		url := fmt.Sprintf("http://host%d.example/", i) + strings.Repeat("x", line)
-		scheme, rest, _ := strings.Cut(url, "://")
-		host, _, _ := strings.Cut(rest, "/")
-		m.Add(Pair{"news", scheme, host}, time.Unix(1735689600, 0))
-	}
-	if kept := gatetest.Heap() - before; kept > pairs*1024 {
-		t.Errorf("%d pairs keep %d bytes", m.Len(), kept)
 	}
 }
 
