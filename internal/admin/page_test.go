@@ -106,7 +106,7 @@ func TestPage(t *testing.T) {
 		ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://down.example/")
 		time.Sleep(3 * time.Second) // fake clock
 		for _, path := range []string{"/", "/live"} {
-			has(t, see(t, h, path), "trial : report mode", "v1, up 3 s",
+			has(t, see(t, h, path), "trial (report mode)", "v1, up 3 s",
 				"Allowed 1 Denied 2 by robots.txt, a usage preference or an override Would be denied 1 report mode No decision 1",
 				"1 allowed, 2 denied, 1 would be denied. Maximum 4, at 00:00 UTC.",
 				"00:00 UTC: 1 allowed, 2 denied, 1 would be denied",

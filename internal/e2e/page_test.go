@@ -211,7 +211,7 @@ func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 		b.until(expression)
 	}
 	b.open(g.Admin + "/")
-	b.says("Ready", "Enforcing", "trial: report mode", "No requests yet.", "robotsgate env", g.Proxy, "Every requested robots.txt could be fetched.")
+	b.says("Ready", "Enforcing", "trial (report mode)", "No requests yet.", "robotsgate env", g.Proxy, "Every requested robots.txt could be fetched.")
 	eval[bool](b, "window.kept = true")
 	g.get(t, "http://shop.invalid/page.txt", http.StatusOK)
 	g.get(t, "http://shop.invalid/private/x", http.StatusForbidden)
