@@ -83,14 +83,20 @@ func TagsOf(tags robotstag.Tags, page []byte, contentType string, tokens []strin
 		if err := r.ReadPage(bytes.NewReader(page), 0); err != nil {
 			return a, err
 		}
-		tags = r.withMetas(tags)
 	}
+	r.Tokens = tokens
+	return r.TagsAnswer(tags), nil
+}
+
+// TagsAnswer returns the rules for the crawler in tags, which are those of the header, and in the page's head.
+func (r *Reading) TagsAnswer(tags robotstag.Tags) (a TagsAnswer) {
+	tags = r.withMetas(tags)
 	a.Skipped, a.Partial = r.Skipped, r.Head.Why
-	rules := tags.For(tokens...)
+	rules := tags.For(r.Tokens...)
 	a.Rules, a.Truncated = robotstag.Effective(rules), tags.Truncated
 	a.Detail, a.Unknown = []tagDetail{}, append([]string{}, tags.Unknown...) // [] in place of null
 	for _, r := range rules {
 		a.Detail = append(a.Detail, tagDetail{r.Name, r.Value, r.Source, r.Scope})
 	}
-	return a, nil
+	return a
 }
