@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"robotsgate/internal/field"
@@ -11,7 +12,12 @@ import (
 // meant. The keys that it has are decoded already.
 func (d *decoder) unknown(key string, line int, path string, tag reflect.StructTag, t reflect.Type) {
 	known := keys(t)
-	near := nearest(key, known)
+	near, elsewhere := nearest(key, known), ""
+	for section, f := range fields(d.root) {
+		if t != f.Type && isSection(f.Type) && slices.Contains(keys(f.Type), key) {
+			elsewhere = section + "." + key
+		}
+	}
 	what, advice := display(field.Join(path, field.Cut(key))), "expected one of "+strings.Join(known, ", ")
 	switch {
 	case near != "" && d.Given(field.Join(path, near)):
@@ -19,6 +25,8 @@ func (d *decoder) unknown(key string, line int, path string, tag reflect.StructT
 	case near != "":
 		d.Skip(field.Join(path, near)) // no second message if that key is required
 		advice = "did you mean " + near + "?"
+	case elsewhere != "":
+		advice = "did you mean " + elsewhere + "?"
 	case isSecret(tag):
 		d.note(line, "unknown key in %s: expected %s", display(path), strings.Join(known, ", "))
 		return
