@@ -148,7 +148,7 @@ func spent(host string, late *pace.TooLate) *answer {
 	l := late.Limit
 	p := &answer{
 		status: http.StatusTooManyRequests, kind: string(l.By), title: "The budget is spent", fault: "http_request_denied",
-		retry: retryAfter(late), refused: Refusal(l.By), err: late.Error(),
+		retry: late.After, refused: Refusal(l.By), err: late.Error(),
 		cause: fmt.Sprintf("%s: %d requests in %s s", l.By, l.Starts, seconds(l.Window)),
 	}
 	p.detail = fmt.Sprintf("This gate sends at most %d requests of this crawler to %s in %s (pace.%ss).", l.Starts, host, field.Duration(l.Window), l.By)
