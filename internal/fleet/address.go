@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -18,19 +17,23 @@ import (
 // The scheme rediss is for TLS. Convert it to a string to get the password.
 type Address string
 
-// String returns the address without user and password.
+// String returns the address with something in place of user and password.
 func (a Address) String() string {
-	scheme, rest, ok := strings.Cut(string(a), "://")
+	at := strings.LastIndex(string(a), "@")
+	if at < 0 {
+		return string(a)
+	}
+	scheme, _, ok := strings.Cut(string(a[:at]), "://")
 	if !ok {
-		scheme, rest = "", string(a)
+		return "xxxxx:xxxxx" + string(a[at:])
 	}
-	if at := strings.LastIndex(rest, "@"); at >= 0 {
-		rest = "xxxxx:xxxxx" + rest[at:]
-	}
-	if ok {
-		rest = scheme + "://" + rest
-	}
-	return rest
+	return scheme + "://xxxxx:xxxxx" + string(a[at:])
+}
+
+// withoutLogin returns the address without user and password.
+func (a Address) withoutLogin() string {
+	scheme, rest, _ := strings.Cut(string(a), "://")
+	return scheme + "://" + rest[strings.LastIndex(rest, "@")+1:]
 }
 
 // TLS reports whether the gate speaks TLS to the store.
@@ -139,22 +142,4 @@ func hostPort(text, standard string) (string, error) {
 		return "", errors.New("expected a port between 1 and 65535 behind a host; user and password end with @")
 	}
 	return net.JoinHostPort(host, port), nil
-}
-
-// String returns the address without the user and the password.
-func (a address) String() string {
-	var b strings.Builder
-	b.WriteString("redis")
-	if a.tls {
-		b.WriteByte('s')
-	}
-	b.WriteString("://")
-	b.WriteString(strings.Join(a.hosts, ","))
-	if a.database != 0 {
-		fmt.Fprintf(&b, "/%d", a.database)
-	}
-	if a.sentinel != "" {
-		b.WriteString("?sentinel=" + url.QueryEscape(a.sentinel))
-	}
-	return b.String()
 }

@@ -1,24 +1,25 @@
 package fleet
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
 
-// TestParseAddress: the parts of an address. What is shown of it has no user and no password.
+// TestParseAddress: the parts of an address. The status shows it without user and password.
 func TestParseAddress(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"redis://valkey", "redis://valkey:6379"},
-		{"redis://valkey:7000/", "redis://valkey:7000"},
-		{"rediss://gate:s3cret@valkey:7000/3", "rediss://valkey:7000/3"},
-		{"redis://:s3cret@valkey", "redis://valkey:6379"},
-		{"redis://gate:s3/cr?e@t@valkey", "redis://valkey:6379"},
-		{"redis://a,b:7001,[2001:db8::1],[2001:db8::2]:7002", "redis://a:6379,b:7001,[2001:db8::1]:6379,[2001:db8::2]:7002"},
-		{"redis://a,b:7001/2?sentinel=main", "redis://a:26379,b:7001/2?sentinel=main"},
+		{"redis://valkey", "false [valkey:6379] 0 "},
+		{"redis://valkey:7000/", "false [valkey:7000] 0 "},
+		{"rediss://gate:s3cret@valkey:7000/3", "true [valkey:7000] 3 "},
+		{"redis://:s3cret@valkey", "false [valkey:6379] 0 "},
+		{"redis://gate:s3/cr?e@t@valkey", "false [valkey:6379] 0 "},
+		{"redis://a,b:7001,[2001:db8::1],[2001:db8::2]:7002", "false [a:6379 b:7001 [2001:db8::1]:6379 [2001:db8::2]:7002] 0 "},
+		{"redis://a,b:7001/2?sentinel=main", "false [a:26379 b:7001] 2 main"},
 	} {
 		a, err := parseAddress(Address(c.text))
-		if err != nil || a.String() != c.want {
-			t.Errorf("%s: got %q, %v, want %q", c.text, a, err, c.want)
+		if got := fmt.Sprint(a.tls, " ", a.hosts, " ", a.database, " ", a.sentinel); err != nil || got != c.want || strings.Contains(Address(c.text).withoutLogin(), "s3") {
+			t.Errorf("%s: got %q, %v, want %q", c.text, got, err, c.want)
 		}
 	}
 	a, err := parseAddress("rediss://g%40te:s3%25cret%2F@valkey/3")

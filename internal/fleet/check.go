@@ -105,13 +105,13 @@ func (f *Fleet) remedy(err error) string {
 		return text
 	}
 	text = "give the user these rights: ACL SETUSER NAME " + Rights(f.prefix)
-	if f.address.sentinel != "" {
+	if f.server.address.sentinel != "" {
 		text += " +role"
 	}
-	if strings.Contains(err.Error(), "cluster") || len(f.address.hosts) > 1 && f.address.sentinel == "" {
+	if strings.Contains(err.Error(), "cluster") || len(f.server.address.hosts) > 1 && f.server.address.sentinel == "" {
 		text += " +cluster|slots +cluster|shards"
 	}
-	if f.address.database != 0 {
+	if f.server.address.database != 0 {
 		text += " +select"
 	}
 	return text

@@ -38,7 +38,7 @@ type Settings struct {
 // A Fleet is this gate's part in a fleet. It is a [snapshot.Store]: this gate's own, and what the
 // other gates share.
 type Fleet struct {
-	address  address
+	address  string // without a user and a password
 	prefix   string // of every key
 	gate     string
 	local    snapshot.Store
@@ -88,7 +88,7 @@ func Open(o Options) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{address: a, prefix: o.Prefix, gate: o.Gate, local: o.Local, log: o.Log, sealer: seal}
+	f := &Fleet{address: o.Address.withoutLogin(), prefix: o.Prefix, gate: o.Gate, local: o.Local, log: o.Log, sealer: seal}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	f.settings.Store(&o.Settings)
 	f.gates.Store(1)
@@ -132,7 +132,7 @@ func (f *Fleet) Close() {
 
 // Status returns how the fleet is doing.
 func (f *Fleet) Status() Status {
-	s := Status{Address: f.address.String(), State: Connected, Gates: int(f.gates.Load()), Rejected: f.rejected.Load()}
+	s := Status{Address: f.address, State: Connected, Gates: int(f.gates.Load()), Rejected: f.rejected.Load()}
 	s.Calls, s.Failures = f.link.calls.Load(), f.link.failures.Load()
 	var err error
 	if s.Since, err = f.link.state(); err != nil {

@@ -393,21 +393,6 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// TestHang: requests wait for a clock that does not answer as long as a call takes, and no longer.
-func TestHang(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := newGates(1, usual)
-		g.clock.delay, g.clock.err = 100*time.Millisecond, context.DeadlineExceeded
-		ctx, leave := context.WithCancel(t.Context())
-		g.send(t.Context(), 0, "a0", to("a", 2*time.Second))
-		g.send(ctx, 0, "gone", to("a", 2*time.Second))
-		leave()
-		g.send(t.Context(), 0, "a1", to("a", 2*time.Second))
-		g.wants(t, "0s gone context canceled", "100ms a0", "2.2s a1")
-		g.closed(t)
-	})
-}
-
 // TestSharedDeadline: the way of the clock's answer does not make a reserved start too late.
 func TestSharedDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -478,15 +463,4 @@ func TestSharedAtOnce(t *testing.T) {
 			turn.Done(Answer{})
 		}
 	})
-}
-
-// A gate that can remember no further origin still counts and sends the requests of report mode.
-func TestSharedObserveUnknown(t *testing.T) {
-	p := New(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 10}, newTestClock())
-	for i := range maxOrigins {
-		p.origins[fmt.Sprint(i)] = &origin{last: p.now(), memory: time.Hour}
-	}
-	if _, turn, err := p.Observe(Request{Origin: "https://a.example", CrawlDelay: time.Second}); turn == nil || err != nil {
-		t.Errorf("got %v, %v", turn, err)
-	}
 }

@@ -75,7 +75,6 @@ var ErrClosed = errors.New("the gate is ending")
 type Pacer struct {
 	epoch time.Time // with a monotonic clock: times are durations since then
 	clock Clock     // that other gates share; nil: there is none
-	rules []rule
 
 	mu       sync.Mutex
 	settings Config
@@ -95,7 +94,7 @@ type Pacer struct {
 // New returns a Pacer. Its starts are shared with other gates by a clock; nil: they are not.
 func New(s Config, clock Clock) *Pacer {
 	return &Pacer{
-		epoch: time.Now(), clock: clock, rules: rules, settings: s,
+		epoch: time.Now(), clock: clock, settings: s,
 		origins: map[string]*origin{}, counts: map[countKey]*count{}, queued: map[*origin]struct{}{},
 	}
 }
@@ -157,7 +156,7 @@ func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
 
 // admit asks all rules whether a request that has its turn may start.
 func (p *Pacer) admit(t *Turn) (ok bool, err error) {
-	for _, rule := range p.rules {
+	for _, rule := range rules {
 		if ok, err = rule.admit(p, t); !ok || err != nil {
 			return false, err
 		}
@@ -238,7 +237,7 @@ func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 	if early {
 		turn.start = never // it does not obey the pause, so its answer neither doubles nor ends it
 	}
-	for _, rule := range p.rules {
+	for _, rule := range rules {
 		rule.observed(p, turn)
 	}
 	if err = a.err(); err == nil && a.waits {

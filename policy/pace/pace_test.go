@@ -5,15 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"robotsgate/internal/gatetest"
 )
 
 var usual = Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 20 * time.Second, MaxQueue: 1000}
@@ -381,46 +378,6 @@ func TestManyOrigins(t *testing.T) {
 			t.Errorf("when the others are idle: %v", err)
 		}
 	})
-}
-
-// TestManyLongIntervals: origins with intervals of years, of which a hostile one may have a name for each request,
-// take no place from others for longer than MaxDelay.
-func TestManyLongIntervals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(usual)
-		for i := range 250_000 {
-			if _, err := s.Wait(t.Context(), Request{Origin: fmt.Sprint("http://", i), CrawlDelay: 1e6 * time.Hour}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(usual.MaxDelay - time.Second) // fake clock
-		if _, err := s.Wait(t.Context(), to("a", time.Second)); err == nil {
-			t.Error("a further origin is not refused within MaxDelay")
-		}
-		time.Sleep(5 * time.Second) // fake clock
-		if _, err := s.Wait(t.Context(), to("a", time.Second)); err != nil {
-			t.Errorf("after MaxDelay: %v", err)
-		}
-	})
-}
-
-// TestMemory: 100,000 origins take at most 20 MiB.
-func TestMemory(t *testing.T) {
-	const origins = 100_000
-	before := gatetest.Heap()
-	p := New(usual, nil)
-	defer p.Close()
-	for i := range origins {
-		if _, err := p.Wait(t.Context(), Request{Origin: fmt.Sprintf("https://host-%d.shop.example:443", i), Crawler: "a", Token: "a", CrawlDelay: time.Minute}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	took := gatetest.Heap() - before
-	t.Logf("%d origins take %.1f MiB", origins, float64(took)/(1<<20))
-	if took > 20<<20 {
-		t.Errorf("%d origins take %d bytes", origins, took)
-	}
-	runtime.KeepAlive(p)
 }
 
 // TestDistance: the larger of Crawl-delay and min_delay is kept, if Crawl-delay is obeyed. It is only reported

@@ -79,7 +79,7 @@ func (t *Turn) Done(a Answer) {
 	p := t.pacer
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, rule := range p.rules {
+	for _, rule := range rules {
 		rule.answered(p, t, a)
 	}
 	if o := p.origins[t.request.Origin]; o != nil {

@@ -41,7 +41,7 @@ type arrival struct {
 // foresee returns what the rules say of a request, which is an estimate if other requests wait. O may be nil.
 func (p *Pacer) foresee(o *origin, r *Request, now, deadline time.Duration) *arrival {
 	a := &arrival{request: r, origin: o, now: now, deadline: deadline, at: now}
-	for _, rule := range p.rules {
+	for _, rule := range rules {
 		rule.arrive(p, a)
 	}
 	if !a.waits {
