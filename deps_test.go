@@ -30,18 +30,17 @@ var imports = map[string][]string{
 	"policy/pace":      {"internal/field", "policy/glob"},
 	"htmlmeta":         {"internal/coding"},
 	"proxy": {"internal/field", "policy", "policy/canonical", "policy/snapshot", "policy/tagcache", "policy/pace",
-		"policy/robotstag", "policy/usage", "htmlmeta", "internal/escape", "policy/glob", "proxy/internal/netconn",
+		"policy/robotstag", "policy/usage", "htmlmeta", "internal/escape", "policy/glob",
 		"proxy/internal/origin", "proxy/internal/sfv", "proxy/internal/sign", "proxy/internal/auth", "proxy/internal/body", "proxy/internal/client",
 		"proxy/internal/header", "proxy/internal/response"},
-	"proxy/internal/client":   {"internal/loglimit", "proxy/internal/netconn"},
+	"proxy/internal/client":   {"internal/loglimit"},
 	"proxy/internal/auth":     {"internal/loglimit"},
-	"proxy/internal/body":     {"htmlmeta", "proxy/internal/netconn"},
+	"proxy/internal/body":     {"htmlmeta", "proxy/internal/client"},
 	"proxy/internal/header":   {},
-	"proxy/internal/response": {"proxy/internal/body", "proxy/internal/client", "proxy/internal/header", "proxy/internal/netconn"},
+	"proxy/internal/response": {"proxy/internal/body", "proxy/internal/client", "proxy/internal/header"},
 	"proxy/internal/sfv":      {},
 	"proxy/internal/sign":     {"policy/snapshot", "proxy/internal/header"},
-	"proxy/internal/netconn":  {},
-	"proxy/internal/origin":   {"internal/field", "internal/loglimit", "policy/canonical", "policy/snapshot", "policy/glob", "proxy/internal/body", "proxy/internal/netconn"},
+	"proxy/internal/origin":   {"internal/field", "internal/loglimit", "policy/canonical", "policy/snapshot", "policy/glob", "proxy/internal/body"},
 	"internal/store":          {"internal/loglimit", "internal/wholefile", "policy/canonical", "policy/snapshot"},
 	"internal/lifetime":       {},
 	"internal/memcache":       {},
@@ -74,7 +73,7 @@ var imports = map[string][]string{
 	"internal/store/storetest":   {"policy/snapshot"}, // tests of a snapshot.Store
 	"policy/internal/origintest": {},                  // answers of origins, for tests
 	"proxy/internal/proxytest": {"internal/ca", "internal/gatetest", "internal/store", "policy", "policy/glob", "policy/snapshot", "policy/tagcache",
-		"proxy", "proxy/internal/client", "proxy/internal/netconn"}, // a whole gate, for tests
+		"proxy", "proxy/internal/client"}, // a whole gate, for tests
 	"proxy/internal/wire": {}, // its tests use proxytest
 
 	// The commands, and what they share.

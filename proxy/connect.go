@@ -11,7 +11,6 @@ import (
 
 	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/client"
-	"robotsgate/proxy/internal/netconn"
 )
 
 // connect answers CONNECT. It passes the tunnel to the inner server, which decides about every
@@ -95,7 +94,7 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 		p.recordUnused(&t.opened, http.StatusOK, NothingSent, nil)
 		return
 	}
-	t.Conn = netconn.Buffered(conn, rd)
+	t.Conn = client.Buffered(conn, rd)
 	if client.IsTLS(first[0]) {
 		_ = t.SetDeadline(time.Now().Add(p.Limits.HeaderTimeout))
 		secure, err := p.hints.Handshake(t, p.tls, &t.TLSClient)
@@ -109,19 +108,9 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 		}
 		p.silent.Remove(conn) // its first request may be there before we have returned
 		_ = t.SetDeadline(time.Time{})
-		if secure.ConnectionState().NegotiatedProtocol == "h2" {
-			if under := t.client.Buffer(); under != nil {
-				under.CarriesHTTP2() // before anything of it is written
-			}
-			p.tunnels.Deliver(secure)
-			return
-		}
-		http1 := client.NewHTTP1InTLS(secure)
-		t.disconnect = http1.DisconnectDetector
-		p.tunnels.Deliver(http1)
+		p.tunnels.Deliver(secure)
 		return
 	}
-	t.disconnect = t.client.Disconnect
 	_ = t.SetDeadline(time.Time{})
 	p.silent.Remove(conn)
 	p.tunnels.Deliver(t)

@@ -17,8 +17,8 @@ import (
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/header"
-	"robotsgate/proxy/internal/netconn"
 	"robotsgate/proxy/internal/response"
 	"robotsgate/proxy/internal/sign"
 )
@@ -73,9 +73,9 @@ func (p *Proxy) handle(x *exchange, w http.ResponseWriter, r *http.Request, no *
 	case requests > int64(x.settings.MaxRequests):
 		no = tooMany()
 	case x.opening != nil:
-		no = x.relay(x.context(x.opening.ctx, x.hasBody)) // decides, and relays
+		no = x.relay(x.context(x.opening.ctx)) // decides, and relays
 	default:
-		x.forward(x.context(r.Context(), r.Body != http.NoBody), r) // permit: decide; send
+		x.forward(x.context(r.Context()), r) // permit: decide; send
 	}
 	if no != nil {
 		x.respond(no)
@@ -114,7 +114,7 @@ func (x *exchange) decide(ctx context.Context, engine decider) (no *answer) {
 	if asksForRobots(in, decision) {
 		return robotsTxt(decision.Robots)
 	}
-	x.turn, x.Paced, no = awaitTurn(ctx, in, decision, x.out.Disconnect)
+	x.turn, x.Paced, no = awaitTurn(ctx, in, decision)
 	return no
 }
 
@@ -202,7 +202,7 @@ func (x *exchange) relay(ctx context.Context) *answer {
 	p.open.Add(origin)
 	defer p.open.Remove(origin)
 	tunnel := body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence}
-	x.out.Bytes = tunnel.Between(netconn.Buffered(conn, rd), origin)
+	x.out.Bytes = tunnel.Between(client.Buffered(conn, rd), origin)
 	return nil
 }
 
@@ -263,11 +263,7 @@ func (x *exchange) respond(a *answer) {
 
 // context returns a context for the request. It ends when the client disconnects. The Upstream finds
 // in it what passes 1xx responses on.
-func (x *exchange) context(ctx context.Context, hasBody bool) context.Context {
-	if d := x.conn.detector(); d != nil {
-		x.out.Disconnect = d
-		d.Begin(hasBody)
-	}
+func (x *exchange) context(ctx context.Context) context.Context {
 	// HTTP/1.0 has no 1xx responses. Over HTTP/2 they are not passed on: if the client has
 	// disconnected, net/http may read the header map after WriteHeader has returned, and
 	// to change the map for the response then could end the process.

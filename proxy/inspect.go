@@ -160,11 +160,7 @@ func (i inspector) readHead(ctx context.Context, in *inbound, page *response.Str
 		MaxBytes:        in.settings.Tags.MaxHeadBytes,
 	}
 	tee := page.Tee(in.settings.Tags.MaxHeadBytes)
-	// Most heads are short and have arrived with the response's header.
-	result, ok := i.safely(in, func() (htmlmeta.Result, bool) { return tee.ScanAtHand(options) })
-	if !ok {
-		result = i.awaitHead(ctx, in, tee, options)
-	}
+	result := i.awaitHead(ctx, in, tee, options)
 	tee.Leave()
 	s.Head = Head{State: "partial", Why: result.Why, Bytes: result.Bytes}
 	switch {
@@ -181,13 +177,10 @@ func (i inspector) readHead(ctx context.Context, in *inbound, page *response.Str
 	return robotstag.Union(tags...)
 }
 
-// awaitHead reads a head that has not arrived yet, within the time limit.
+// awaitHead reads a head within the time limit.
 func (i inspector) awaitHead(ctx context.Context, in *inbound, tee *body.Tee, options htmlmeta.Options) htmlmeta.Result {
 	done := make(chan htmlmeta.Result, 1)
-	go func() {
-		result, _ := i.safely(in, func() (htmlmeta.Result, bool) { return tee.Scan(options), true })
-		done <- result
-	}()
+	go func() { done <- i.safely(in, func() htmlmeta.Result { return tee.Scan(options) }) }()
 	timer := time.NewTimer(in.settings.Tags.HeadTimeout)
 	defer timer.Stop()
 	select {
@@ -199,13 +192,12 @@ func (i inspector) awaitHead(ctx context.Context, in *inbound, tee *body.Tee, op
 	return tee.ScanSoFar(options)
 }
 
-// safely recovers from a panic in scan, which would end the process if scan has a goroutine of
-// its own. The head then counts as unreadable.
-func (i inspector) safely(in *inbound, scan func() (htmlmeta.Result, bool)) (result htmlmeta.Result, ok bool) {
+// safely recovers from a panic in scan, which would end the process. The head then counts as unreadable.
+func (i inspector) safely(in *inbound, scan func() htmlmeta.Result) (result htmlmeta.Result) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			i.log.Error("panic while reading a page's head; please report it", "id", in.id, "origin", in.origin, "panic", cause)
-			result, ok = htmlmeta.Result{Why: "encoding"}, true
+			result = htmlmeta.Result{Why: "encoding"}
 		}
 	}()
 	return scan()

@@ -14,15 +14,14 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
 	"robotsgate/policy/snapshot"
-	"robotsgate/proxy/internal/client"
 )
 
 // notSubresources are the values of Sec-Fetch-Dest of requests that are not for parts of a page.
 var notSubresources = []string{"", "document", "iframe", "frame", "empty"}
 
 // awaitTurn waits until the request may be sent. It returns its turn, nil if the request does not count, or what to
-// answer if it must not be sent. gone detects that the client disconnects; it may be nil.
-func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision, gone *client.DisconnectDetector) (*pace.Turn, Paced, *answer) {
+// answer if it must not be sent.
+func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision) (*pace.Turn, Paced, *answer) {
 	pacer := in.settings.Pacer
 	if pacer == nil {
 		return nil, Paced{}, nil
@@ -41,9 +40,6 @@ func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision, gone *clien
 			paced.refused(late)
 		}
 		return turn, paced, nil
-	}
-	if gone != nil {
-		ask.OnHold = gone.Watch
 	}
 	turn, err := pacer.Wait(ctx, ask)
 	if err == nil {

@@ -52,25 +52,17 @@ func New(o Options) (*Proxy, error) {
 		accepted := c.(*client.Conn)
 		conn := &connection{client: accepted}
 		accepted.End = conn.logins.End
-		return context.WithValue(accepted.Disconnect.ConnContext(ctx), connectionKey{}, conn)
+		return context.WithValue(ctx, connectionKey{}, conn)
 	}
 	p.outer.ConnState = func(c net.Conn, state http.ConnState) {
-		accepted := c.(*client.Conn)
-		accepted.Disconnect.ConnState(state)
 		if state == http.StateClosed || state == http.StateHijacked {
-			accepted.End()
+			c.(*client.Conn).End()
 		}
 	}
 	p.inner = p.server(p.serveInner)
 	p.inner.TLSConfig = p.tls
 	p.inner.ConnState = func(c net.Conn, state http.ConnState) {
 		t := tunnelOf(c)
-		if t.disconnect != nil {
-			t.disconnect.ConnState(state)
-		}
-		if under := t.client.Buffer(); state == http.StateIdle && under != nil {
-			under.CancelHold() // no HTTP/2 stream is open: what is written now ends one
-		}
 		if state == http.StateClosed || state == http.StateHijacked {
 			t.end()
 		}
@@ -84,9 +76,6 @@ func New(o Options) (*Proxy, error) {
 	}
 	p.inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		t := tunnelOf(c)
-		if t.disconnect != nil {
-			ctx = t.disconnect.ConnContext(ctx)
-		}
 		conn := &connection{client: t.client, tunnel: t, redirected: t.port != "" && !t.socks, socks: t.socks}
 		t.end = conn.logins.End
 		return context.WithValue(ctx, connectionKey{}, conn)

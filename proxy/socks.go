@@ -14,7 +14,6 @@ import (
 	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/client"
-	"robotsgate/proxy/internal/netconn"
 )
 
 // SocksConnections counts the connections on which clients have spoken SOCKS to the gate.
@@ -45,7 +44,7 @@ type socksRefusal struct {
 // served as a redirected connection is.
 func (p *Proxy) serveSocks(c *client.Conn, first []byte) {
 	_ = c.SetDeadline(time.Now().Add(p.Limits.HeaderTimeout)) // for all of it together
-	conn := netconn.NewPrefixed(c, first)
+	conn := client.NewPrefixed(c, first)
 	rd := bufio.NewReaderSize(conn, client.MaxFirstLine)
 	b := &beginning{connection: &connection{client: c, socks: true}, conn: conn, counter: &p.socks}
 	s := p.settings.Load()

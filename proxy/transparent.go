@@ -16,7 +16,6 @@ import (
 	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/auth"
 	"robotsgate/proxy/internal/client"
-	"robotsgate/proxy/internal/netconn"
 )
 
 // A ConnRefusal is why a redirected connection, or one of SOCKS, is closed before any request.
@@ -125,7 +124,7 @@ func (p *Proxy) serveBeginning(b *beginning, rd *bufio.Reader) {
 	case err != nil:
 		p.refuseBeginning(b, Incomplete, NothingSent)
 	case client.IsTLS(first[0]):
-		p.beginTLS(b, netconn.Buffered(b.conn, rd))
+		p.beginTLS(b, client.Buffered(b.conn, rd))
 	default:
 		p.beginClear(b, rd)
 	}
@@ -146,10 +145,8 @@ func (p *Proxy) recordAsked(b *beginning, why Unused) {
 
 // originalPort returns the port that the client has connected to. ok is false if the connection was not redirected.
 func originalPort(c *client.Conn) (port string, ok bool) {
-	if under := c.Buffer(); under != nil {
-		if r, can := under.NetConn().(interface{ Redirected() bool }); can && !r.Redirected() {
-			return "", false
-		}
+	if r, can := c.Conn.(interface{ Redirected() bool }); can && !r.Redirected() {
+		return "", false
 	}
 	a, err := netip.ParseAddrPort(c.LocalAddr().String())
 	return strconv.Itoa(int(a.Port())), err == nil && a.Port() != 0
@@ -178,10 +175,10 @@ func (p *Proxy) beginTLS(b *beginning, conn net.Conn) {
 	defer p.open.Remove(c)
 	p.silent.Remove(c) // intercept adds it again
 	o := &opening{
-		inbound: newTunnelInbound(s, b.connection, b.login), target: target, ctx: c.Disconnect.ConnContext(context.Background()),
-		begun: netconn.NewPrefixed(conn, hello.Read), port: b.port,
+		inbound: newTunnelInbound(s, b.connection, b.login), target: target, ctx: context.Background(),
+		begun: client.NewPrefixed(conn, hello.Read), port: b.port,
 	}
-	_ = c.SetDeadline(time.Time{}) // the decision may take longer, and detects that the client leaves by a read
+	_ = c.SetDeadline(time.Time{}) // the decision may take longer
 	if !p.openTunnel(o) {
 		client.SendAlert(c, client.AlertAccessDenied)
 		c.Close()
@@ -225,6 +222,6 @@ func (p *Proxy) beginClear(b *beginning, rd *bufio.Reader) {
 	if b.asked != nil {
 		t = b.asked
 	}
-	t.Conn, t.port, t.named, t.socks, t.login, t.client, t.disconnect = netconn.Buffered(b.conn, rd), b.port, b.byName, b.socks, b.login, c, c.Disconnect
+	t.Conn, t.port, t.named, t.socks, t.login, t.client = client.Buffered(b.conn, rd), b.port, b.byName, b.socks, b.login, c
 	p.tunnels.Deliver(t)
 }

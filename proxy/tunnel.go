@@ -28,14 +28,6 @@ func connOf(r *http.Request) *connection {
 	return r.Context().Value(connectionKey{}).(*connection)
 }
 
-// detector returns what detects that the client disconnects, nil for HTTP/2.
-func (c *connection) detector() *client.DisconnectDetector {
-	if c.tunnel != nil {
-		return c.tunnel.disconnect
-	}
-	return c.client.Disconnect
-}
-
 // A tunnel is a client's connection after CONNECT or a SOCKS request, with where it leads; or one that was
 // redirected to the gate.
 type tunnel struct {
@@ -47,12 +39,11 @@ type tunnel struct {
 	named     bool   // in clear: requests for other hosts are refused, as the client has asked for a name by SOCKS
 	socks     bool   // there was a SOCKS request
 	client.TLSClient
-	client     *client.Conn               // the connection underneath
-	disconnect *client.DisconnectDetector // of HTTP/1 requests; nil: HTTP/2
-	login      *auth.Login                // that CONNECT or the SOCKS request came with; nil: none
-	opened     inbound                    // the tunnel as a whole; without a connection: the client has asked for none
-	carried    atomic.Bool                // a request has reached its handler
-	end        func()                     // called when the inner server has served it
+	client  *client.Conn // the connection underneath
+	login   *auth.Login  // that CONNECT or the SOCKS request came with; nil: none
+	opened  inbound      // the tunnel as a whole; without a connection: the client has asked for none
+	carried atomic.Bool  // a request has reached its handler
+	end     func()       // called when the inner server has served it
 }
 
 // tunnelOf returns the tunnel that a connection is, or that is below its TLS; nil if there is none.

@@ -160,9 +160,7 @@ func TestSharedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGates(1, usual)
 		g.clock.delay = time.Millisecond
-		held := to("a", time.Second)
-		held.OnHold = func() { t.Error("the request is held") }
-		turn, err := g.pacers[0].Wait(t.Context(), held)
+		turn, err := g.pacers[0].Wait(t.Context(), to("a", time.Second))
 		if err != nil || turn.Held != 0 || turn.By != "" {
 			t.Errorf("held for %v by %q, %v", turn.Held, turn.By, err)
 		}

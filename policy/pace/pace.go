@@ -28,8 +28,6 @@ type Request struct {
 	// Fetched is set if the request has waited for a fetch of the origin's robots.txt. That fetch does
 	// not delay it.
 	Fetched bool
-	// OnHold is called if the request has to wait, before it does; nil: nothing is.
-	OnHold func()
 
 	distance Distance      // by the settings
 	memory   time.Duration // how long a start is remembered, at least
@@ -169,9 +167,6 @@ func (p *Pacer) await(ctx context.Context, r Request, arrived time.Duration) (*T
 	w, turn, err := p.enter(r, arrived)
 	if w == nil {
 		return turn, err
-	}
-	if r.OnHold != nil && !w.ended() {
-		r.OnHold()
 	}
 	select {
 	case <-w.over:

@@ -221,21 +221,22 @@ func TestClientLeaves(t *testing.T) {
 // TestClientLeavesAtTurn: a request has started if its client leaves at the moment of its turn. Others have waited for
 // that turn, so it must not be lost.
 func TestClientLeavesAtTurn(t *testing.T) {
-	for range 20 { // a select takes one of two
-		synctest.Test(t, func(t *testing.T) {
-			s := newSchedule(usual)
-			s.send(t.Context(), "first", to("a", 2*time.Second), ok)
-			ctx, leave := context.WithCancel(t.Context())
-			second := to("a", 2*time.Second)
-			second.OnHold = func() {
-				time.Sleep(2 * time.Second) // fake clock
-				synctest.Wait()             // the turn has come
-				leave()
-			}
-			s.send(ctx, "second", second, ok)
-			s.wants(t, "0s first", "2s second")
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		s.send(t.Context(), "first", to("a", 2*time.Second), ok)
+		w, _, err := s.enter(to("a", 2*time.Second), s.now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second) // fake clock
+		synctest.Wait()             // the turn has come
+		s.leave(w, context.Canceled)
+		if w.turn == nil || w.err != nil {
+			t.Errorf("the turn is lost: %v", w.err)
+		}
+		w.turn.Done(ok)
+		s.wants(t, "0s first")
+	})
 }
 
 // TestFetch: a fetch of robots.txt delays requests, but not those that have waited for it.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"robotsgate/proxy/internal/netconn"
+	"robotsgate/proxy/internal/client"
 )
 
 // afterHalf is how long a tunnel may be silent when one of its sides has ended.
@@ -71,7 +71,7 @@ func (r *Relay) carry(to, from io.ReadWriteCloser) (n int64) {
 			return n
 		default:
 			r.idle.Shorten(afterHalf)
-			netconn.CloseWrite(to)
+			client.CloseWrite(to)
 			return n
 		}
 	}

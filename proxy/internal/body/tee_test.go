@@ -235,99 +235,29 @@ func TestTeeSoFar(t *testing.T) {
 	}
 }
 
-func TestOutcome(t *testing.T) {
+// The result says why a head was not read to its end.
+func TestTeeScan(t *testing.T) {
 	for _, c := range []struct {
-		body     io.Reader
+		page     string
+		end      error
 		complete bool
 		why      string
 	}{
-		{strings.NewReader("<title>x</title><body>"), true, ""},
-		{strings.NewReader("<title>x"), true, ""}, // the end of the page is the end of its head
-		{io.MultiReader(strings.NewReader("<title>x"), iotest.ErrReader(errLimit)), false, "limit"},
-		{io.MultiReader(strings.NewReader("<title>x"), iotest.ErrReader(errCut)), false, ""}, // and so does the response
+		{"<title>x</title><body>", errCut, true, ""},
+		{"<title>x", io.EOF, true, ""}, // the end of the page is the end of its head
+		{"<title>" + strings.Repeat("x", rawSlack+20), io.EOF, false, "limit"},
+		{"<title>x", errCut, false, ""}, // and so does the response
 	} {
-		res := outcome(htmlmeta.Scan(c.body, htmlmeta.Options{ContentType: "text/html"}))
-		if res.Why != c.why || res.Complete != c.complete {
-			t.Errorf("got %+v, want complete: %v, %q", res, c.complete, c.why)
+		tee := NewTee(newBody([]byte(c.page), c.end, func() int { return 30 }), 10)
+		if res := tee.Scan(htmlmeta.Options{ContentType: "text/html"}); res.Why != c.why || res.Complete != c.complete {
+			t.Errorf("%.30q, %v: got %+v, want complete: %v, %q", c.page, c.end, res, c.complete, c.why)
 		}
 	}
 }
 
-// A readyBody knows what of it is at hand, and panics where it would have to wait
-// for more than it has been told may be waited for.
-type readyBody struct {
-	*wireBody
-	left  int // bytes at hand
-	waits bool
-}
-
-func (b *readyBody) AtHand() bool { return b.left > 0 }
-
-func (b *readyBody) ReadArrived([]byte) (int, error) { return 0, nil }
-
-func (b *readyBody) Peek() ([]byte, bool) {
-	n := min(b.left, len(b.rest))
-	return b.rest[:n], n == len(b.rest)
-}
-
-func (b *readyBody) Read(p []byte) (int, error) {
-	if b.left == 0 && !b.waits {
-		panic("read what is not at hand")
-	}
-	if b.left > 0 {
-		p = p[:min(len(p), b.left)]
-	}
-	n, err := b.wireBody.Read(p)
-	b.left = max(0, b.left-n)
-	return n, err
-}
-
-// However much of a page is at hand, its head is read as if all were, without
-// waiting where that is enough, and the client gets every byte.
-func TestTeeAtHand(t *testing.T) {
-	const head = "<!doctype html><head><title>x</title><meta name=robots content=noindex></head>"
-	page := []byte(head + "<body>" + strings.Repeat("text", 500))
-	o := htmlmeta.Options{ContentType: "text/html"}
-	for left := range len(head) + 20 {
-		body := &readyBody{wireBody: newBody(bytes.Clone(page), io.EOF, func() int { return 30 }), left: left}
-		tee := NewTee(body, 1<<20)
-		res, ok := tee.ScanAtHand(o)
-		if want := left > len(head)+len("<body"); ok != want {
-			t.Errorf("%d bytes at hand: %v, want %v", left, ok, want)
-		}
-		if body.waits = true; !ok {
-			res = tee.Scan(o)
-		}
-		if !res.Complete || len(res.Metas) != 1 || res.Metas[0].Content != "noindex" {
-			t.Errorf("%d bytes at hand: got %+v", left, res)
-		}
-		tee.Leave()
-		if !tee.AtHand() {
-			t.Errorf("%d bytes at hand: what was kept isn't", left)
-		}
-		if got, err := io.ReadAll(tee); !bytes.Equal(got, page) || err != nil {
-			t.Errorf("%d bytes at hand: the client read %d bytes of %d, %v", left, len(got), len(page), err)
-		}
-	}
-	if _, ok := NewTee(newBody(page, io.EOF, func() int { return 30 }), 1<<20).ScanAtHand(o); ok {
-		t.Error("a body that does not tell what is at hand was read without waiting")
-	}
-}
-
-// A page that has ended is at hand to its end; its body is not asked again.
-func TestTeeAtHandEnds(t *testing.T) {
-	page := []byte("<meta name=robots content=noindex>")
-	body := &readyBody{wireBody: newBody(page, io.EOF, func() int { return len(page) }), left: len(page)}
-	body.joined = true
-	res, ok := NewTee(body, 1<<20).ScanAtHand(htmlmeta.Options{ContentType: "text/html"})
-	if !ok || !res.Complete || len(res.Metas) != 1 {
-		t.Errorf("got %+v, %v", res, ok)
-	}
-}
-
-// A coded head that lies in the beginning of what is at hand is read of that alone; one that
-// goes on behind it is read to its end.
-func TestTeeAtHandCoded(t *testing.T) {
+// A coded head in the beginning of a body is read of that alone; one that goes on behind it is read to its end, however
+// the body arrives.
+func TestTeeCoded(t *testing.T) {
 	noise := make([]byte, 8<<10)
 	rand.NewChaCha8([32]byte{}).Read(noise)
 	text := hex.EncodeToString(noise)
@@ -343,18 +273,20 @@ func TestTeeAtHandCoded(t *testing.T) {
 			w := gzip.NewWriter(&b)
 			io.WriteString(w, c.page)
 			w.Close()
-			for _, whole := range []bool{true, false} {
-				body := &readyBody{wireBody: newBody(bytes.Clone(b.Bytes()), io.EOF, func() int { return 1 }), left: b.Len()}
-				if !whole {
-					body.left = b.Len() - 1
+			o := htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"}
+			for _, piece := range []int{1, 600, b.Len()} {
+				tee := NewTee(newBody(bytes.Clone(b.Bytes()), io.EOF, func() int { return piece }), 1<<20)
+				if res := tee.Scan(o); !res.Complete || len(res.Metas) != c.metas {
+					t.Errorf("in pieces of %d bytes: got %+v", piece, res)
 				}
-				res, ok := NewTee(body, 1<<20).ScanAtHand(htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"})
-				if !ok || !res.Complete || len(res.Metas) != c.metas {
-					t.Errorf("all of it at hand: %v; got %+v, %v", whole, res, ok)
+				tee.Leave()
+				if got, err := io.ReadAll(tee); !bytes.Equal(got, b.Bytes()) || err != nil {
+					t.Errorf("in pieces of %d bytes: the client read %d bytes of %d, %v", piece, len(got), b.Len(), err)
 				}
 			}
-			body := &readyBody{wireBody: newBody(append(bytes.Clone(b.Bytes()[:firstCoded]), "what is no gzip"...), io.EOF, func() int { return 1 }), left: 1 << 20}
-			if res, _ := NewTee(body, 1<<20).ScanAtHand(htmlmeta.Options{ContentType: "text/html", ContentEncoding: "gzip"}); res.Complete != (c.metas == 1) {
+			broken := append(bytes.Clone(b.Bytes()[:firstCoded]), "what is no gzip"...)
+			tee := NewTee(newBody(broken, io.EOF, func() int { return len(broken) }), 1<<20)
+			if res := tee.Scan(o); res.Complete != (c.metas == 1) {
 				t.Errorf("the beginning alone: got %+v", res)
 			}
 		})

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"robotsgate/proxy/internal/netconn"
 )
 
 // Types of TLS records (RFC 8446, section 5.1).
@@ -27,8 +25,7 @@ func IsTLS(first byte) bool { return first == recordTypeHandshake }
 // delays only its own connection.
 type Conn struct {
 	net.Conn
-	Disconnect *DisconnectDetector
-	End        func() // called when the server of c has served it
+	End func() // called when the server of c has served it
 
 	listener *Listener
 	state    connState
@@ -43,12 +40,6 @@ type Conn struct {
 // InTLS reports whether the client speaks TLS to the gate itself.
 func (c *Conn) InTLS() bool { return c.secure != nil }
 
-// Buffer returns the connection underneath, on which writes can be held back; nil if there is none.
-func (c *Conn) Buffer() *netconn.Conn {
-	under, _ := c.Conn.(*netconn.Conn)
-	return under
-}
-
 // detect does the first read, and a TLS handshake if the client begins one. In clear the n
 // bytes in p are the client's.
 func (c *Conn) detect(p []byte) (n int) {
@@ -61,7 +52,7 @@ func (c *Conn) detect(p []byte) (n int) {
 		c.listener.Socks(c.leave(), bytes.Clone(p[:n]))
 	case recordTypeHandshake:
 		// Not in Read, where net/http would log a failure without its reason.
-		c.secure, c.err = c.listener.Hints.Handshake(netconn.NewPrefixed(c.Conn, bytes.Clone(p[:n])), c.listener.TLS,
+		c.secure, c.err = c.listener.Hints.Handshake(NewPrefixed(c.Conn, bytes.Clone(p[:n])), c.listener.TLS,
 			&TLSClient{Target: "the gate itself"})
 	default:
 		return n
@@ -73,15 +64,12 @@ func (c *Conn) detect(p []byte) (n int) {
 func (c *Conn) leave() *Conn {
 	other := &Conn{Conn: c.Conn, listener: c.listener}
 	other.once.Do(func() {}) // the first read has been done
-	other.Disconnect = NewDisconnectDetector(other.read, other.SetReadDeadline)
 	c.listener.Limits.move(c, other)
 	c.left.Store(true)
 	return other
 }
 
-func (c *Conn) Read(p []byte) (n int, err error) { return c.Disconnect.Read(p) }
-
-func (c *Conn) read(p []byte) (n int, err error) {
+func (c *Conn) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -128,7 +116,7 @@ func (c *Conn) Close() error {
 		defer c.listener.Limits.remove(c)
 		return c.Conn.Close()
 	}
-	_ = netconn.CloseWrite(c.Conn)
+	_ = CloseWrite(c.Conn)
 	_ = c.Conn.SetReadDeadline(time.Now().Add(LingerTime))
 	go func() {
 		defer c.listener.Limits.remove(c)
@@ -160,5 +148,5 @@ func (c *Conn) CloseWrite() error {
 	if c.secure != nil {
 		return c.secure.CloseWrite()
 	}
-	return netconn.CloseWrite(c.Conn)
+	return CloseWrite(c.Conn)
 }

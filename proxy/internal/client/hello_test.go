@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"robotsgate/proxy/internal/netconn"
 )
 
 // A sent conn has been sent some bytes, and then ends.
@@ -182,7 +180,7 @@ func FuzzReadHello(f *testing.F) {
 			if len(h.Read) > maxHello {
 				t.Fatalf("%d bytes are read", len(h.Read))
 			}
-			read = netconn.NewPrefixed(conn, h.Read)
+			read = NewPrefixed(conn, h.Read)
 		}
 		seen, name := false, ""
 		_ = tls.Server(read, &tls.Config{GetCertificate: func(info *tls.ClientHelloInfo) (*tls.Certificate, error) {

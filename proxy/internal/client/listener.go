@@ -10,8 +10,6 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-
-	"robotsgate/proxy/internal/netconn"
 )
 
 // A Listener accepts clients' connections within limits.
@@ -35,8 +33,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		client := LimitKey(AddrOf(conn))
-		c := &Conn{Conn: netconn.New(conn), listener: l}
-		c.Disconnect = NewDisconnectDetector(c.read, c.SetReadDeadline)
+		c := &Conn{Conn: conn, listener: l}
 		limit, ok := l.Limits.add(c, client)
 		if ok {
 			return c, nil

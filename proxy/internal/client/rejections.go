@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"robotsgate/internal/loglimit"
-	"robotsgate/proxy/internal/netconn"
 )
 
 // maxNamed bounds the names that are kept between two lines of the log.
@@ -76,7 +75,7 @@ func rejectOverLimit(conn net.Conn) {
 	if _, err := io.WriteString(conn, overLimit); err != nil {
 		return
 	}
-	_ = netconn.CloseWrite(conn)
+	_ = CloseWrite(conn)
 	for range 16 { // the rest of the request
 		if _, err := conn.Read(buf); err != nil {
 			return

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"robotsgate/proxy/internal/client"
-	"robotsgate/proxy/internal/netconn"
 )
 
 // A Parent is a proxy between a gate and its origins. It leads every destination to the
@@ -159,7 +158,7 @@ func (p *Parent) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 func splice(gate net.Conn, from io.Reader, origin net.Conn) {
 	go func() {
 		io.Copy(origin, from)
-		netconn.CloseWrite(origin)
+		client.CloseWrite(origin)
 	}()
 	io.Copy(gate, origin)
 	gate.Close()

@@ -14,7 +14,6 @@ import (
 
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/client"
-	"robotsgate/proxy/internal/netconn"
 )
 
 // A Request is what a Recorder needs to know of the request.
@@ -32,8 +31,7 @@ type Request struct {
 type Recorder struct {
 	http.ResponseWriter // nil: the client must receive no answer
 
-	Upload     *body.Upload               // nil if the request has no body, or none for the origin
-	Disconnect *client.DisconnectDetector // nil: net/http detects it
+	Upload *body.Upload // nil if the request has no body, or none for the origin
 
 	// These are for the record.
 	Hijacked net.Conn
@@ -46,18 +44,14 @@ type Recorder struct {
 	control      http.ResponseController
 	limit        body.IdleTimer // for the client to read a piece
 	open         *client.OpenConns
-	client       *netconn.Conn // nil: not a connection of the gate's listener
-	deadlineOnly bool          // HTTP/1 without a request body: a write deadline is all that is needed
-	closeAfter   bool          // close the connection after this answer; HTTP/1 only
-	written      int           // of the body, as far as it matters for headSent
-	headSent     bool          // in HTTP/2
+	deadlineOnly bool // HTTP/1 without a request body: a write deadline is all that is needed
+	closeAfter   bool // close the connection after this answer; HTTP/1 only
 }
 
 // Begin makes w the recorder of the response to a request. Hijacked connections are in open while they are in use.
 func (w *Recorder) Begin(to http.ResponseWriter, r Request, open *client.OpenConns, silence time.Duration) {
 	w.ResponseWriter, w.control = to, *http.NewResponseController(to) // copied to save an allocation
 	w.request, w.open, w.closeAfter = r, open, r.CloseAfter
-	w.client = r.Conn.Buffer()
 	w.deadlineOnly = r.HTTP1 && !r.HasBody
 	w.limit.Init(silence, w.breakOff)
 }
@@ -112,45 +106,14 @@ func (w *Recorder) Write(p []byte) (int, error) {
 		w.WriteHeader(http.StatusOK)
 	}
 	w.beginWrite()
-	if w.written += len(p); w.written >= http2Buffer {
-		w.joinHead()
-	}
-	n, err := w.writeJoined(p)
+	n, err := w.ResponseWriter.Write(p)
 	w.endWrite()
 	w.Bytes += int64(n)
 	return n, err
 }
 
-// writeJoined writes p together with what net/http has buffered of the answer, if both are more
-// than its buffer holds.
-func (w *Recorder) writeJoined(p []byte) (n int, err error) {
-	if !w.request.HTTP1 || w.client == nil || len(p) < 2<<10 {
-		return w.ResponseWriter.Write(p)
-	}
-	w.client.Hold()
-	defer func() {
-		if perr := w.client.Release(); perr != nil && err == nil {
-			n, err = 0, perr
-		}
-	}()
-	return w.ResponseWriter.Write(p)
-}
-
-// http2Buffer is how much of a body net/http buffers in HTTP/2, in bytes.
-const http2Buffer = 4 << 10
-
-// joinHead is called before net/http sends the head of an HTTP/2 answer and, in a second write,
-// some of its body: the connection joins the two.
-func (w *Recorder) joinHead() {
-	if !w.request.HTTP1 && w.client != nil && w.written > 0 && !w.headSent {
-		w.client.HoldNext(w.limit.Idle())
-	}
-	w.headSent = true
-}
-
 // Flush sends what is buffered.
 func (w *Recorder) Flush() {
-	w.joinHead()
 	w.beginWrite()
 	_ = w.control.Flush() // the next write notices a client that has disconnected
 	w.endWrite()
@@ -183,9 +146,8 @@ func (w *Recorder) dropUpload() {
 	}
 }
 
-// End closes the hijacked connection, and ends the watch for a disconnected client.
+// End closes the hijacked connection.
 func (w *Recorder) End() {
-	w.stopDetector()
 	if w.Hijacked != nil {
 		w.Hijacked.Close()
 		w.open.Remove(w.Hijacked)
@@ -201,7 +163,6 @@ func (w *Recorder) Release(idle time.Duration) {
 	if w.Hijacked != nil || w.ResponseWriter == nil {
 		return
 	}
-	w.joinHead()
 	now := time.Now()
 	_ = w.control.SetWriteDeadline(now.Add(idle + w.limit.Idle())) // net/http may read the body first
 	switch {
@@ -236,7 +197,6 @@ func (w *Recorder) Drain(r *http.Request, timeout time.Duration) {
 // Hijack returns the connection, which is closed when the exchange ends, since goproxy leaves
 // it open.
 func (w *Recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	w.stopDetector()
 	conn, rw, err := w.control.Hijack()
 	if err != nil {
 		return nil, nil, fmt.Errorf("the connection can't be switched: %w", err)
@@ -247,14 +207,7 @@ func (w *Recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // Take notes that the connection is hijacked. It is not read by others any more.
 func (w *Recorder) Take(conn net.Conn) {
-	w.stopDetector()
 	_ = conn.SetDeadline(time.Time{})
 	w.Hijacked = conn
 	w.open.Add(conn)
-}
-
-func (w *Recorder) stopDetector() {
-	if w.Disconnect != nil {
-		w.Disconnect.Stop()
-	}
 }

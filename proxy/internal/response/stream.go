@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"robotsgate/proxy/internal/body"
+	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/header"
-	"robotsgate/proxy/internal/netconn"
 )
 
 // A Stream is a response's body on its way to the client.
 type Stream struct {
-	body   body.Ready
+	body   io.ReadCloser
 	out    *Recorder
 	resp   *http.Response
 	limit  body.IdleTimer // for the origin to send a piece
@@ -28,7 +28,7 @@ type Stream struct {
 
 // NewStream returns the body of resp, for out. It ends if the origin sends nothing for as long as silence.
 func NewStream(out *Recorder, resp *http.Response, silence time.Duration) *Stream {
-	s := &Stream{body: body.AsReady(resp.Body), out: out, resp: resp}
+	s := &Stream{body: resp.Body, out: out, resp: resp}
 	s.limit.Init(silence, func() { s.Close() })
 	return s
 }
@@ -89,14 +89,6 @@ func (s *Stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 	defer s.limit.End()
 	flusher, _ := w.(http.Flusher)
 	n, err := s.readFirst(buf)
-	if err == nil {
-		// A page of the usual size is then one write.
-		var more int
-		more, err = s.body.ReadArrived(buf[n:])
-		if n += more; err != nil {
-			s.ended(err)
-		}
-	}
 	for {
 		if n > 0 {
 			m, werr := w.Write(buf[:n])
@@ -133,11 +125,8 @@ const HeadDelay = 10 * time.Millisecond
 // readFirst reads the first bytes of the body, and flushes the head if they do not arrive within
 // HeadDelay.
 func (s *Stream) readFirst(p []byte) (n int, err error) {
-	if s.body.AtHand() || s.resp.ContentLength == 0 { // a response that ends with its header must stay one, for gRPC
-		if n, err = s.body.Read(p); err != nil {
-			s.ended(err)
-		}
-		return n, err
+	if s.resp.ContentLength == 0 { // a response that ends with its header must stay one, for gRPC
+		return s.Read(p)
 	}
 	var mu sync.Mutex // only one goroutine may use the response at a time
 	came, flushed := false, false
@@ -229,6 +218,6 @@ func (s *switched) WriteTo(io.Writer) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	s.out.Bytes = s.relay.Between(netconn.Buffered(conn, rw.Reader), origin)
+	s.out.Bytes = s.relay.Between(client.Buffered(conn, rw.Reader), origin)
 	return s.out.Bytes, nil
 }

@@ -20,7 +20,6 @@ import (
 	"golang.org/x/net/http2"
 
 	"robotsgate/proxy/internal/client"
-	"robotsgate/proxy/internal/netconn"
 	"robotsgate/proxy/internal/proxytest"
 )
 
@@ -101,7 +100,7 @@ func (o *wireOrigins) serve(conn net.Conn) {
 	if _, err := io.ReadFull(conn, first[:]); err != nil {
 		return
 	}
-	conn = netconn.NewPrefixed(conn, first[:])
+	conn = client.NewPrefixed(conn, first[:])
 	if secure := first[0] == 0x16; secure != (port == "443") {
 		o.note(host, fmt.Sprintf("port %s, TLS: %v", port, secure))
 		return

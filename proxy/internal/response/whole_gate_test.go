@@ -1,4 +1,4 @@
-package netconn_test
+package response_test
 
 import (
 	"fmt"

@@ -1,9 +1,0 @@
-package netconn_test
-
-import (
-	"testing"
-
-	"robotsgate/proxy/internal/proxytest"
-)
-
-func TestMain(m *testing.M) { proxytest.Main(m) }
