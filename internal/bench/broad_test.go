@@ -50,6 +50,11 @@ func BenchmarkBroad(b *testing.B) {
 	}
 }
 
+// originAt returns the n-th origin with a port: each has an address of loopback.
+func originAt(n int, port string) string {
+	return fmt.Sprintf("http://127.%d.%d.%d:%s", 1+n>>16, n>>8&0xff, n&0xff, port)
+}
+
 func crawlBroadly(b *testing.B, o *origins, forwarder *proxy, program string, n int) {
 	b.ReportMetric(0, "ns/op")
 	dir := b.TempDir()
@@ -76,9 +81,6 @@ func crawlBroadly(b *testing.B, o *origins, forwarder *proxy, program string, n 
 	b.ReportMetric(most, "most-resident-MiB")
 	if most > maxResident {
 		b.Errorf("the gate has taken %.0f MiB, docs/limits.md promises %d", most, maxResident)
-	}
-	if role != "" {
-		b.ReportMetric(g.memory(b).heap/(1<<20), "heap-MiB")
 	}
 
 	again := newVisits(all)

@@ -3,8 +3,8 @@
 //
 //	go test -run '^$' -bench . ./internal/bench
 //
-// ROBOTSGATE_BENCH_PROFILE=FILE writes a CPU profile of the gate to an absolute path. BenchmarkBroad also writes one
-// of the memory in use, to FILE.heap, and has a longer form with ROBOTSGATE_BENCH_MILLION=1.
+// ROBOTSGATE_BENCH_PROFILE=FILE writes a CPU profile of the gate to an absolute path. BenchmarkBroad
+// has a longer form with ROBOTSGATE_BENCH_MILLION=1.
 // ROBOTSGATE_BENCH_OTHER=FILE lets another program of the gate take turns in it, such as one from before a change.
 //
 // It starts processes on loopback: an origin, a bare forwarder, a plain goproxy, and

@@ -56,8 +56,8 @@ type arena struct {
 
 // origins is a process that serves at every address of loopback.
 type origins struct {
-	certificate              string // a file
-	few, many, broad, secure string // ports
+	certificate        string // a file
+	few, broad, secure string // ports
 }
 
 func newOrigins(b *testing.B) *origins {
@@ -66,10 +66,10 @@ func newOrigins(b *testing.B) *origins {
 	writeCertificate(b, o.certificate)
 	line := start(b, exec.Command(os.Args[0], o.certificate), "origin", anyLine)
 	ports := strings.Fields(line)
-	if len(ports) != 4 {
+	if len(ports) != 3 {
 		b.Fatalf("the origin says %q", line)
 	}
-	o.few, o.many, o.broad, o.secure = ports[0], ports[1], ports[2], ports[3]
+	o.few, o.broad, o.secure = ports[0], ports[1], ports[2]
 	return o
 }
 

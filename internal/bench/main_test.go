@@ -7,10 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"runtime/debug"
 	"runtime/pprof"
-	"syscall"
 	"testing"
 
 	"robotsgate/internal/cli"
@@ -33,8 +30,6 @@ func TestMain(m *testing.M) {
 		err = serveForwarder(os.Args[1])
 	case "goproxy":
 		err = serveGoproxy(os.Args[1])
-	case "client":
-		err = measureClient(os.Args[1], os.Args[2], os.Args[3])
 	case "gate":
 		err = serveGate(os.Args[1], os.Getenv(profileKey))
 	default:
@@ -46,19 +41,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// serveGate serves until it is interrupted. It collects garbage on SIGUSR1. Unless profile is empty it writes a CPU
-// profile to this file, and on SIGUSR1 one of the memory in use to the file with .heap behind its name.
+// serveGate serves until it is interrupted. Unless profile is empty it writes a CPU profile to this file.
 func serveGate(config, profile string) (err error) {
-	collect := make(chan os.Signal, 1)
-	signal.Notify(collect, syscall.SIGUSR1)
-	go func() {
-		for range collect {
-			debug.FreeOSMemory()
-			if profile != "" {
-				writeHeap(profile + ".heap")
-			}
-		}
-	}()
 	if profile != "" {
 		f, err := os.Create(profile)
 		if err != nil {
@@ -74,14 +58,4 @@ func serveGate(config, profile string) (err error) {
 	}
 	gate := cli.Serve{Configured: cli.Configured{Config: config}}
 	return gate.Run(context.Background(), console.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
-}
-
-func writeHeap(file string) {
-	f, err := os.Create(file)
-	if err == nil {
-		err = errors.Join(pprof.WriteHeapProfile(f), f.Close())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
 }

@@ -86,20 +86,16 @@ func robotsTxt(rules int) []byte {
 }
 
 // The numbers of rules of the origins at the ports without TLS. A robots.txt with broadRules has some 640 bytes.
-const fewRules, manyRules, broadRules = 10, 10_000, 20
+const fewRules, broadRules = 10, 20
 
 // serveOrigin serves the pages at every address of loopback, each of which is another
-// origin. It prints its ports: without TLS those for few rules, for many and for a broad crawl, and one with TLS.
+// origin. It prints its ports: without TLS that of the benchmark and that of a broad crawl, and one with TLS.
 func serveOrigin(certificate string) error {
 	cert, err := tls.LoadX509KeyPair(certificate, certificate)
 	if err != nil {
 		return err
 	}
 	few, err := net.Listen("tcp4", ":0")
-	if err != nil {
-		return err
-	}
-	many, err := net.Listen("tcp4", ":0")
 	if err != nil {
 		return err
 	}
@@ -120,18 +116,11 @@ func serveOrigin(certificate string) error {
 		failed <- s.Serve(l)
 	}
 	go serve(few, fewRules, nil)
-	go serve(many, manyRules, nil)
 	go serve(broad, broadRules, nil)
 	go serve(secure, fewRules, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}})
-	fmt.Println(port(few), port(many), port(broad), port(secure))
+	fmt.Println(port(few), port(broad), port(secure))
 	return <-failed
 }
-
-// stating is the address whose robots.txt has these statements about the use of its pages.
-const (
-	stating    = "127.0.0.3"
-	statements = "Content-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y\nContent-Signal: search=yes, ai-train=no, ai-input=no\nLicense: https://example.com/license.xml\n"
-)
 
 func port(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
 
@@ -142,9 +131,6 @@ func originHandler(rules int) http.Handler {
 		if r.URL.Path == "/robots.txt" {
 			h["Content-Type"] = []string{"text/plain"}
 			fmt.Fprintf(w, "# of %s\n%s", r.Host, robots) // a different file for each origin
-			if strings.HasPrefix(r.Host, stating+":") {
-				w.Write([]byte(statements))
-			}
 			return
 		}
 		p, ok := pages[r.URL.Path]
