@@ -11,7 +11,6 @@ import (
 // Doctor checks that this shell's clients use a gate and trust its CA.
 type Doctor struct {
 	Configured
-	JSON    bool `help:"Print JSON."`
 	Confine bool `help:"Try to get out of run --confine in the ways that differ from machine to machine, and report each."`
 }
 
@@ -21,11 +20,11 @@ func (d *Doctor) Run(ctx context.Context, s console.Streams) error {
 		if d.Config != "" {
 			return errors.New("doctor --confine takes no -c: its gate has a configuration of its own")
 		}
-		return doctor.TryConfinement(ctx, s, d.JSON)
+		return doctor.TryConfinement(ctx, s)
 	}
 	c, err := d.load()
 	if err != nil {
 		return err
 	}
-	return doctor.Run(ctx, s, c, d.JSON)
+	return doctor.Run(ctx, s, c)
 }

@@ -22,7 +22,7 @@ func Attempt(args []string, s console.Streams) error {
 }
 
 // TryConfinement makes the escape attempts behind run --confine, and prints what became of them.
-func TryConfinement(ctx context.Context, s console.Streams, json bool) error {
+func TryConfinement(ctx context.Context, s console.Streams) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -68,12 +68,7 @@ func TryConfinement(ctx context.Context, s console.Streams, json bool) error {
 		count[f.verdict]++
 		findings = append(findings, f)
 	}
-	if json {
-		return encodeFindings(s, findings)
-	}
-	if err := printFindings(s, findings, map[verdict]string{passed: "stopped", failed: "GOT OUT", unknown: "not tried"}); err != nil {
-		return err
-	}
+	status := printFindings(s, findings, map[verdict]string{passed: "stopped", failed: "GOT OUT", unknown: "not tried"})
 	fmt.Fprintf(s.Out, "%s: %d stopped, %d got out, %d not tried\n", console.Plural(len(findings), "attempt"), count[passed], count[failed], count[unknown])
-	return statusOf(findings)
+	return status
 }

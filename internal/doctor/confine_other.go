@@ -14,7 +14,7 @@ import (
 func Attempt([]string, console.Streams) error { return errors.New(AttemptCommand + ": on Linux only") }
 
 // TryConfinement says what run --confine says on this system.
-func TryConfinement(_ context.Context, s console.Streams, _ bool) error {
+func TryConfinement(_ context.Context, s console.Streams) error {
 	_, err := confine.Run(confine.Options{}, nil)
 	s.Status(err)
 	return console.Exit(125)

@@ -16,7 +16,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"text/tabwriter"
 
 	"robotsgate/internal/clientenv"
@@ -52,18 +51,18 @@ func fault(subject, text string, advice ...string) finding {
 }
 
 // Run checks this shell and the gate of a configuration, and prints the findings.
-func Run(ctx context.Context, s console.Streams, c *gate.Config, json bool) error {
+func Run(ctx context.Context, s console.Streams, c *gate.Config) error {
 	dir, err := gate.DataDir(c)
 	if err != nil {
 		return err
 	}
-	e := &diagnosis{config: c, dir: dir, asked: map[string]gateAnswer{}}
+	e := &diagnosis{config: c, dir: dir}
 	findings := []finding{e.findGate(ctx)}
-	if e.gate.err != nil {
-		findings = append(findings, e.proxyVariables())
-	} else {
-		findings = append(findings, e.certificate(), e.proxyVariables(), e.trustVariables(), e.request(ctx))
+	if e.gate.err == nil {
+		findings = append(findings, e.certificate(), e.proxyVariables(ctx), e.trustVariables(), e.request(ctx))
 		findings = append(findings, e.curl(ctx)...)
+	} else {
+		findings = append(findings, e.proxyVariables(ctx))
 	}
 	for _, w := range c.Warnings() {
 		findings = append(findings, finding{"configuration", unknown, w.String(), nil})
@@ -73,13 +72,7 @@ func Run(ctx context.Context, s console.Streams, c *gate.Config, json bool) erro
 	for i := range findings {
 		findings[i].text = escape.Printable(findings[i].text)
 	}
-	if json {
-		return encodeFindings(s, findings)
-	}
-	if err := printFindings(s, findings, nil); err != nil {
-		return err
-	}
-	return statusOf(findings)
+	return printFindings(s, findings, nil)
 }
 
 // checkFleet checks the store of the fleet, if the configuration names one.
@@ -122,46 +115,20 @@ func checkKeys(c *gate.Config) (all []finding) {
 	return all
 }
 
-// encodeFindings prints the findings as JSON.
-func encodeFindings(s console.Streams, findings []finding) error {
-	type check struct {
-		Subject string   `json:"subject"`
-		Result  string   `json:"result"` // ok, failed or unknown
-		Text    string   `json:"text"`
-		Advice  []string `json:"advice,omitempty"`
-	}
-	checks := []check{}
-	for _, f := range findings {
-		result := map[verdict]string{passed: "ok", failed: "failed", unknown: "unknown"}[f.verdict]
-		checks = append(checks, check{f.subject, result, f.text, f.advice})
-	}
-	if err := console.JSON(s.Out, map[string]any{"ok": !anyFailed(findings), "checks": checks}); err != nil {
-		return err
-	}
-	return statusOf(findings)
-}
-
-// printFindings prints the findings in columns, each verdict as it is or as words has it.
+// printFindings prints the findings in columns, each verdict as it is or as words has it. A failed check is exit status 1.
 func printFindings(s console.Streams, findings []finding, words map[verdict]string) error {
 	out := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
+	var status error
 	for _, f := range findings {
 		fmt.Fprintf(out, "%s\t%s\t%s\n", f.subject, cmp.Or(words[f.verdict], string(f.verdict)), f.text)
 		for _, line := range f.advice {
 			fmt.Fprintf(out, "\t\t%s\n", line)
 		}
+		if f.verdict == failed {
+			status = console.Exit(1)
+		}
 	}
-	return out.Flush()
-}
-
-func anyFailed(findings []finding) bool {
-	return slices.ContainsFunc(findings, func(f finding) bool { return f.verdict == failed })
-}
-
-func statusOf(findings []finding) error {
-	if anyFailed(findings) {
-		return console.Exit(1)
-	}
-	return nil
+	return cmp.Or(out.Flush(), status)
 }
 
 // named returns a command with the -c that has named its configuration, if one has.

@@ -28,8 +28,7 @@ import (
 type diagnosis struct {
 	config *gate.Config
 	dir    string
-	asked  map[string]gateAnswer // what answers at the proxies of the variables and of the configuration
-	gate   gateAnswer            // the first gate of these; it has an error if there is none
+	gate   gateAnswer // the first one that is found; it has an error if there is none
 }
 
 // A gateAnswer is what a gate says about itself.
@@ -40,32 +39,24 @@ type gateAnswer struct {
 	err    error               // there is no gate
 }
 
-// errNotRunning is the error of a proxy's URL at which nothing listens.
-var errNotRunning = errors.New("nothing listens there, so no gate runs")
-
 var proxyNames = []string{"https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY"}
 
 // findGate looks for a gate at the proxies that the shell's variables name, then at the address in the configuration.
 func (e *diagnosis) findGate(ctx context.Context) finding {
-	e.gate.err = errNotRunning
 	var none []string
 	places := []string{e.configured()}
-	for _, name := range slices.Backward(proxyNames) {
-		places = append([]string{os.Getenv(name)}, places...)
+	for _, name := range proxyNames {
+		places = append(places, os.Getenv(name))
 	}
-	for _, place := range places {
-		if _, known := e.asked[place]; known || place == "" {
+	slices.Reverse(places) // the configuration comes last
+	for i, place := range places {
+		if place == "" || slices.Contains(places[:i], place) {
 			continue
 		}
-		answer := ask(ctx, place)
-		if e.asked[place] = answer; answer.err != nil {
-			none = append(none, fmt.Sprintf("none at %s: %v", withoutLogin(place), answer.err))
-		} else if e.gate.err != nil {
-			e.gate = answer
+		if e.gate = ask(ctx, place); e.gate.err == nil {
+			return finding{"gate", passed, e.gate.url, nil}
 		}
-	}
-	if e.gate.err == nil {
-		return finding{"gate", passed, e.gate.url, nil}
+		none = append(none, fmt.Sprintf("none at %s: %v", withoutLogin(place), e.gate.err))
 	}
 	start, file := named(e.config, "robotsgate serve"), e.config.File()
 	if file == "" {
@@ -97,7 +88,7 @@ func ask(ctx context.Context, proxy string) (a gateAnswer) {
 	resp, body, err := get(ctx, &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, "https://"+u.Host+"/ca.pem")
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		a.err = errNotRunning
+		a.err = errors.New("nothing listens there, so no gate runs")
 		return a
 	case err != nil:
 		a.err = errors.New("no connection")
@@ -170,23 +161,25 @@ func (e *diagnosis) certificate() finding {
 	return finding{"CA", passed, fmt.Sprintf("%s, until %s", file, ends), nil}
 }
 
-// proxyVariables checks that the shell's variables name the gate.
-func (e *diagnosis) proxyVariables() finding {
+// proxyVariables checks that the shell's variables name the gate, or the address in the configuration if none runs.
+func (e *diagnosis) proxyVariables(ctx context.Context) finding {
 	var missing, wrong []string
-	waits := false // they lead to where the gate of the configuration will listen
 	for _, name := range proxyNames {
-		switch value := os.Getenv(name); {
-		case value == "":
+		value := os.Getenv(name)
+		if value == "" {
 			missing = append(missing, name)
-		case e.gate.err != nil && value == e.configured():
-			waits = true
-		case e.gate.err != nil || !slices.ContainsFunc(e.asked[value].cas, e.gate.signer.Equal):
+			continue
+		}
+		leads := value == e.configured()
+		if e.gate.err == nil {
+			leads = slices.ContainsFunc(ask(ctx, value).cas, e.gate.signer.Equal)
+		}
+		if !leads {
 			wrong = append(wrong, name+"="+withoutLogin(value))
 		}
 	}
-	direct := noProxy()
 	switch {
-	case slices.Contains(direct, "*"):
+	case slices.Contains(strings.FieldsFunc(os.Getenv("no_proxy")+","+os.Getenv("NO_PROXY"), func(r rune) bool { return r == ',' || r == ' ' }), "*"):
 		return fault("variables", "no_proxy has a *, which leads every client around the gate", e.env())
 	case len(wrong) > 0:
 		return fault("variables", "not to the gate: "+strings.Join(wrong, ", "), e.env())
@@ -194,10 +187,8 @@ func (e *diagnosis) proxyVariables() finding {
 		return fault("variables", "none is set: this shell is not set up for a gate", e.env())
 	case len(missing) > 0:
 		return fault("variables", "not set: "+strings.Join(missing, ", ")+"; some clients read one case only", e.env())
-	case waits:
+	case e.gate.err != nil:
 		return finding{"variables", passed, "lead to " + e.configured() + ", where no gate runs now", nil}
-	case len(direct) > 0:
-		return finding{"variables", passed, "lead to the gate; no_proxy leads around it for " + strings.Join(direct, ", "), nil}
 	}
 	return finding{"variables", passed, "lead to the gate", nil}
 }
@@ -256,14 +247,4 @@ func withoutLogin(proxy string) string {
 		scheme = ""
 	}
 	return scheme + proxy[max(len(scheme), strings.LastIndexByte(proxy, '@')+1):]
-}
-
-// noProxy returns the hosts of no_proxy, except those that env sets.
-func noProxy() (out []string) {
-	for entry := range strings.FieldsFuncSeq(os.Getenv("no_proxy")+","+os.Getenv("NO_PROXY"), func(r rune) bool { return r == ',' || r == ' ' }) {
-		if !slices.Contains([]string{"localhost", "127.0.0.1", "::1", "[::1]"}, entry) && !slices.Contains(out, entry) {
-			out = append(out, entry)
-		}
-	}
-	return out
 }
