@@ -39,8 +39,6 @@ type Options struct {
 	Evidence    func() audit.Status // nil: there is no audit log
 	// History returns the answers of an origin, the oldest first; nil: they are not kept.
 	History func(origin string) ([]Past, error)
-	// Body returns the robots.txt with a digest of the History, as long as it is kept.
-	Body func(sha256 string) (string, error)
 }
 
 // New returns the handler. It serves health and metrics for any Host, and the rest only for
@@ -56,8 +54,6 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("GET /{$}", a.guarded(waiting(a.page)))
 	mux.HandleFunc("GET /origin", a.sameOrigin(a.originPage))
 	mux.HandleFunc("POST /origin", a.sameOrigin(waiting(a.refreshPage)))
-	mux.HandleFunc("GET /origins", a.sameOrigin(a.originList))
-	mux.HandleFunc("GET /refusals", a.sameOrigin(a.refusalList))
 	mux.HandleFunc("GET /live", a.sameOrigin(a.live))
 	for name, kind := range files {
 		mux.HandleFunc("GET /"+name, a.guarded(file(name, kind)))

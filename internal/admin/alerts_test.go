@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"robotsgate/policy"
-	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -65,23 +63,4 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("/api/refusal has the client %v", got)
 		}
 	})
-}
-
-// TestReportOnly: in report mode no table begins with a row that denied nothing.
-func TestReportOnly(t *testing.T) {
-	for _, test := range []struct {
-		seen []*proxy.Record
-		want string
-	}{
-		{[]*proxy.Record{denied("http://a.example/", "/x", false)}, "Rule Would be denied Disallow: /x http://a.example , line 7 1"},
-		{[]*proxy.Record{denied("http://a.example/", "/x", false), denied("http://a.example/", "/x", false), denied("http://a.example/", "/y", true)},
-			"Rule Denied Would be denied Disallow: /y http://a.example , line 7 1 0 Disallow: /x http://a.example , line 7 0 2"},
-		// The host was denied by no rule.
-		{[]*proxy.Record{denied("http://a.example/", "/x", false),
-			{URL: "http://b.example/", Decision: &policy.Decision{Enforced: true, Reason: policy.IsUnreachable,
-				Robots: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{}}}}},
-			"Rule Would be denied Disallow: /x"},
-	} {
-		has(t, see(t, listener(t, &origin{status: 200, body: rules, seen: seen(test.seen...)}), "/"), test.want)
-	}
 }

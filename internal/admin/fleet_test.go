@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
 )
 
@@ -38,6 +39,24 @@ func TestFleet(t *testing.T) {
 		}
 		if f, ok := answers(t, alone, "GET", "/api/overview")["fleet"]; ok {
 			t.Errorf("the API of a gate without a fleet has %v", f)
+		}
+	})
+}
+
+// TestEvidence: the page and the API have the audit log and its key, if there is one, and alerts for what is wrong with it.
+func TestEvidence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the page says how long ago things were
+		s := audit.Status{Name: "crawl.example/gate", Key: "crawl.example/gate+530d903a+AekyeRrm", Size: 12345, Checkpoint: time.Now().Add(-3 * time.Second)}
+		h := listener(t, &origin{status: 200, body: rules, log: func() audit.Status { return s }})
+		has(t, see(t, h, "/"), "Audit log crawl.example/gate Its verifier key, to publish: "+s.Key, "Records in the last checkpoint 12 345 Last checkpoint 3 s ago")
+		if got := answers(t, h, "GET", "/api/overview")["evidence"].(map[string]any); got["log"] != s.Name || got["key"] != s.Key || got["size"] != 12345.0 {
+			t.Errorf("the API has %v", got)
+		}
+		s.Error, s.Broken = "no space left", "records were removed"
+		has(t, see(t, h, "/"), "The audit log gets no checkpoint, so its newest records are not signed: no space left",
+			"The audit log could not be continued at the start, so a new one has begun: crawl.example/gate records were removed")
+		if got := alertKinds(t, h); got != "[evidence checkpoint]" {
+			t.Errorf("the API has the alerts %s", got)
 		}
 	})
 }

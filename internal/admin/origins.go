@@ -1,76 +1,19 @@
 package admin
 
 import (
-	"context"
 	"net/http"
 	"net/url"
-	"strings"
+	"slices"
 	"time"
 
-	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
-	"robotsgate/policy/snapshot"
 )
-
-// maxOrigins is about how many origins a page of the list has.
-const maxOrigins = 50
-
-// originList is the data of the list of origins.
-type originList struct {
-	Search string // that is in their names
-	From   string // where the page begins; empty: at the beginning
-	Rows   []originRow
-	Next   string // where the next page begins; empty: this one is the last
-	Part   bool   // not all origins were searched, and few were found
-	Now    time.Time
-}
-
-type originRow struct {
-	Origin string
-	Answer *snapshot.Snapshot // the last; nil: it is not kept any more
-}
-
-// originList serves a page of the origins that have a text in their name.
-func (a *admin) originList(w http.ResponseWriter, r *http.Request) {
-	v := originList{Search: searchText(r.URL.Query().Get("search")), From: r.URL.Query().Get("from"), Now: time.Now()}
-	origins, next, err := a.Engine.Snapshots().Origins(r.Context(), v.Search, v.From, maxOrigins)
-	if err != nil {
-		fail(w, http.StatusBadGateway, err.Error())
-		return
-	}
-	for _, origin := range origins {
-		v.Rows = append(v.Rows, originRow{origin, a.lastAnswer(r.Context(), origin)})
-	}
-	v.Next, v.Part = next, next != "" && len(origins) < maxOrigins
-	show(w, http.StatusOK, "origins.html", v)
-}
-
-// searchText returns the text to search for in canonical names of origins. A URL stands for its
-// origin, and a host name with other letters than those of ASCII for its name in DNS.
-func searchText(s string) string {
-	s = strings.ToLower(strings.TrimSpace(s))
-	if t, err := canonical.ReadURL(s); err == nil {
-		return t.Origin()
-	}
-	if t, err := canonical.ParseURL("http://" + s); err == nil && strings.Contains(t.Host, "xn--") {
-		return t.Host
-	}
-	return s
-}
-
-// lastAnswer returns the last answer of an origin, to whichever client; nil if there is none.
-func (a *admin) lastAnswer(ctx context.Context, origin string) (last *snapshot.Snapshot) {
-	for _, q := range a.Engine.Askers(origin) {
-		set, _ := a.Engine.Snapshots().Known(ctx, q)
-		if s := set.Last; s != nil && (last == nil || s.Fetched.After(last.Fetched)) {
-			last = s
-		}
-	}
-	return last
-}
 
 // maxLines bounds the lines of a robots.txt on a page. The API has all of it.
 const maxLines = 2000
+
+// maxPast bounds the answers of the history on a page. The command history has all of it.
+const maxPast = 100
 
 // originView is the data of the page of an origin.
 type originView struct {
@@ -79,9 +22,9 @@ type originView struct {
 	Failed error  // there is nothing to show
 	Stands bool   // there is a robots.txt in force, or an answer in place of it
 	Lines  []line
-	More   int // further lines, if positive
-	Past   []pastRow
-	Older  int // further answers of the history
+	More   int    // further lines, if positive
+	Past   []Past // the newest first
+	Older  int    // further answers of the history
 	Now    time.Time
 }
 
@@ -110,6 +53,9 @@ func (a *admin) renderOrigin(w http.ResponseWriter, r *http.Request, k known, co
 	for i, text := range lines[:min(len(lines), maxLines)] {
 		v.Lines = append(v.Lines, line{Number: i + 1, Text: text})
 	}
-	v.Past, v.Older = pastRows(k.History, a.Body)
+	v.Past = slices.Clone(k.History)
+	slices.Reverse(v.Past)
+	v.Older = max(len(v.Past)-maxPast, 0)
+	v.Past = v.Past[:len(v.Past)-v.Older]
 	show(w, code, "origin.html", v)
 }

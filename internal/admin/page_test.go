@@ -131,17 +131,6 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// TestCrawlersOfTheForm: the form offers the default crawler unless unknown clients are refused.
-func TestCrawlersOfTheForm(t *testing.T) {
-	for _, refuse := range []bool{false, true} {
-		h := listener(t, &origin{status: 200, body: rules, refuse: refuse, crawlers: []*policy.Crawler{{Name: "trial", Mode: policy.Report}}})
-		page := see(t, h, "/")
-		if !strings.Contains(page, `<option value="trial">`) || strings.Contains(page, `<option value="default">`) == refuse {
-			t.Errorf("refuse: %v: the page offers others", refuse)
-		}
-	}
-}
-
 // TestExplain fills in the form.
 func TestExplain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the page says how long ago things were
@@ -171,23 +160,12 @@ func TestExplain(t *testing.T) {
 	})
 }
 
-// TestExplainNames: the group is named as the file writes it, and the line of the rule is a link.
-func TestExplainNames(t *testing.T) {
-	h := listener(t, &origin{status: 200, body: "User-agent: NewsBot\nDisallow: /x\n"})
-	page := see(t, h, "/?url=http://a.example/x&token=newsbot")
-	has(t, page, "Product token newsbot", "Group NewsBot robots.txt",
-		`An override that allows it, in front of the others - {hosts: ["a.example"], paths: ["/x$"], methods: ["GET", "HEAD"], crawlers: ["default"], action: allow, reason: "say why"}`)
-	if got := links(t, page); !slices.Contains(got, "/origin?origin=http%3a%2f%2fa.example#l2") {
-		t.Errorf("the page has the links %q", got)
-	}
-}
-
 // TestCrossSite sends requests as another site's page can: they get no data, and cause no fetch.
 func TestCrossSite(t *testing.T) {
 	o := &origin{status: 200, body: rules}
 	h := listener(t, o)
 	for _, path := range []string{"/", "/?url=http://a.example/", "/?url=", "/live", "/api/overview", "/api/refusal?id=x",
-		"/api/decision?url=http://a.example/", "/api/robots?origin=http://a.example", "/origin?origin=http://a.example", "/origins", "/refusals"} {
+		"/api/decision?url=http://a.example/", "/api/robots?origin=http://a.example", "/origin?origin=http://a.example"} {
 		for _, header := range [][]string{
 			{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "unheard-of"},
 			{"Origin", "http://evil.example"}, {"Origin", "null"}, {"Origin", "http://192.0.2.1:8080"}, {"Origin", "%"},
@@ -311,7 +289,7 @@ func TestUnprintable(t *testing.T) {
 func TestPageHeaders(t *testing.T) {
 	h := listener(t, &origin{status: 200, body: rules})
 	for _, host := range []string{"192.0.2.1:9310", "evil.example"} {
-		for _, path := range []string{"/", "/live", "/style.css", "/page.js", "/icon.svg", "/api/overview", "/?url=http://a.example/", "/origins", "/origin?origin=http://a.example", "/refusals"} {
+		for _, path := range []string{"/", "/live", "/style.css", "/page.js", "/icon.svg", "/api/overview", "/?url=http://a.example/", "/origin?origin=http://a.example"} {
 			w := ask(h, "GET", host, path)
 			for name, want := range map[string]string{
 				"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin",

@@ -11,22 +11,6 @@ import (
 	"robotsgate/policy/canonical"
 )
 
-// maxRefusals bounds the refusals on their page.
-const maxRefusals = 100
-
-// refusalList is the data of the page of refusals.
-type refusalList struct {
-	Crawler    string // that sent the requests; empty: any
-	Refusals   []overview.Refusal
-	Most, Kept int
-}
-
-// refusalList serves the latest refusals of a crawler, or of all.
-func (a *admin) refusalList(w http.ResponseWriter, r *http.Request) {
-	name := r.URL.Query().Get("crawler")
-	show(w, http.StatusOK, "refusals.html", refusalList{name, a.Overview.Refusals(name, maxRefusals), maxRefusals, overview.MaxRefusals})
-}
-
 // A refusal is the answer of /api/refusal.
 type refusal struct {
 	overview.Refusal

@@ -2,8 +2,6 @@ package admin
 
 import (
 	"fmt"
-	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -42,40 +40,6 @@ func TestRefusals(t *testing.T) {
 	has(t, see(t, h, "/?id=%3Cb%3E%E2%80%AE"), `None of the last 1000 refusals has the id <b>\u202e .`)
 	if got := answers(t, h, "GET", "/api/overview"); len(got["refusals"].([]any)) != 2 || len(got["requests_by_crawler"].([]any)) != 2 {
 		t.Errorf("the API has %v and %v", got["refusals"], got["requests_by_crawler"])
-	}
-}
-
-// TestNoRefusals: a gate without refusals says so.
-func TestNoRefusals(t *testing.T) {
-	has(t, see(t, listener(t, &origin{status: 200, body: rules}), "/"), "No request was refused since the start.", "No crawler has sent a request yet.")
-}
-
-// TestRefusalsOfCrawler: the name of a crawler leads to its refusals.
-func TestRefusalsOfCrawler(t *testing.T) {
-	var all []*proxy.Record
-	for i := range 2 * maxRefusals {
-		x := denied(fmt.Sprintf("http://a.example/%d", i), "/x", true)
-		x.ID, x.Method, x.Crawler = fmt.Sprint("ID", i), "GET", []string{"news", `a&b"c`}[i%2]
-		all = append(all, x)
-	}
-	all = append(all, denied("http://a.example/z", "/x", true))
-	h := listener(t, &origin{status: 200, body: rules, seen: seen(all...)})
-	if got := links(t, see(t, h, "/")); !slices.Contains(got, "/refusals?crawler=a%26b%22c") || !slices.Contains(got, "/refusals") {
-		t.Errorf("the status page has the links %q", got)
-	}
-	page := see(t, h, "/refusals?crawler=a%26b%22c")
-	has(t, page, `The latest refusals of a&b"c GET http://a.example/199 `, "http://a.example/1 ")
-	if said, _ := text(t, page); strings.Contains(said, "news") {
-		t.Error("the page has refusals of another crawler")
-	}
-	page = see(t, h, "/refusals")
-	has(t, page, "The latest refusals http://a.example/z ", "GET http://a.example/199 ", "http://a.example/101 ")
-	if said, _ := text(t, page); strings.Contains(said, "http://a.example/100 ") {
-		t.Errorf("the page has more than %d refusals", maxRefusals)
-	}
-	has(t, see(t, h, "/refusals?crawler=%3Cb%3E%E2%80%AE"), `The latest refusals of <b>\u202e There is none among the last 1 000 refusals.`)
-	if w := ask(h, "GET", "192.0.2.1:9310", "/refusals", "Sec-Fetch-Site", "cross-site"); w.Code != http.StatusForbidden {
-		t.Errorf("from another site: got %d", w.Code)
 	}
 }
 
@@ -118,15 +82,6 @@ func TestRefusalAPI(t *testing.T) {
 		"id=A1&url=http://a.example/x": 400, "url=nonsense": 400} {
 		if got := ask(h, "GET", "192.0.2.1:9310", "/api/refusal?"+query).Code; got != status {
 			t.Errorf("%q: got %d, want %d", query, got, status)
-		}
-	}
-}
-
-// TestRefusalChanges: something can be done about every kind of refusal.
-func TestRefusalChanges(t *testing.T) {
-	for _, kind := range []proxy.Refusal{proxy.ByGuard, proxy.ByLogin, proxy.ByLimit, proxy.ByPace, proxy.ByAudit, proxy.IsMalformed} {
-		if changes[string(kind)] == "" {
-			t.Errorf("%s has no change", kind)
 		}
 	}
 }

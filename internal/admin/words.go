@@ -18,7 +18,6 @@ import (
 var words = template.FuncMap{
 	"ago":       ago,
 	"ahead":     ahead,
-	"begins":    strings.HasPrefix,
 	"bytes":     byteCount,
 	"cause":     func(kind string) string { return cmp.Or(causes[kind], kind) },
 	"clock":     func(t time.Time) string { return t.UTC().Format("15:04") },

@@ -4,10 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
-	"unicode/utf8"
-
-	"robotsgate/internal/overview"
 )
 
 func TestWords(t *testing.T) {
@@ -52,46 +48,6 @@ func TestWords(t *testing.T) {
 	for size, want := range map[Size]int{{}: 0, {Bytes: 1}: 0, {Bytes: 1, Bound: 1 << 40}: 1, {Bytes: 50, Bound: 100}: 50, {Bytes: 300, Bound: 100}: 100} {
 		if got := full(size); got != want {
 			t.Errorf("%+v is %d%% full, want %d", size, got, want)
-		}
-	}
-}
-
-// FuzzCut: a text becomes short, valid and printable.
-func FuzzCut(f *testing.F) {
-	f.Add("Disallow: /private/")
-	f.Add(strings.Repeat("\U0001F600", 201) + "\xff\u202e")
-	f.Fuzz(func(t *testing.T, s string) {
-		got := cut(s)
-		if n := utf8.RuneCountInString(got); n > maxText+1 || !utf8.ValidString(got) {
-			t.Errorf("%q becomes %d characters: %q", s, n, got)
-		}
-		if i := strings.IndexFunc(got, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
-			t.Errorf("%q has an unprintable character at %d: %q", s, i, got)
-		}
-	})
-}
-
-func TestChart(t *testing.T) {
-	minutes := make([]overview.Minute, overview.Minutes)
-	minutes[3].Counts = overview.Counts{Allowed: 1, Undecided: 50}
-	minutes[7].Counts = overview.Counts{Allowed: 9000, Denied: 1, Reported: 500}
-	c := draw(minutes)
-	if c.Peak != 9501 || c.Max != 10_000 || c.Half() != 5000 || len(c.Bars) != overview.Minutes {
-		t.Errorf("got peak %d of %d, %d bars", c.Peak, c.Max, len(c.Bars))
-	}
-	for i, b := range c.Bars {
-		var got strings.Builder
-		for _, p := range b.Parts {
-			got.WriteString(p.Class + " " + p.Y + "+" + p.Height + " ")
-		}
-		want := map[int]string{3: "allowed 98.50+1.50 ", 7: "denied 98.50+1.50 reported 93.50+5.00 allowed 3.50+90.00 "}[i]
-		if got.String() != want || b.X != 10*i {
-			t.Errorf("bar %d at %d: got %q, want %q", i, b.X, got.String(), want)
-		}
-	}
-	for n, want := range map[uint64]uint64{0: 2, 1: 2, 2: 2, 3: 4, 10: 10, 11: 20, 81: 100, 1 << 40: 2_000_000_000_000} {
-		if got := roundUp(n); got != want {
-			t.Errorf("%d is rounded to %d, want %d", n, got, want)
 		}
 	}
 }

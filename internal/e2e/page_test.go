@@ -236,7 +236,7 @@ func pageUpdates(t *testing.T, browser context.Context, g *pageGate) {
 	eval[bool](b, "(document.querySelector('#denials a').focus(), true)")
 	g.get(t, "http://other.invalid/private/y", http.StatusForbidden)
 	until("parseInt(document.querySelector('.tiles .denied dd').innerText) == 3")
-	if got := eval[string](b, "document.activeElement.getAttribute('href')"); got != "/origins?search=shop.invalid" {
+	if got := eval[string](b, "document.activeElement.getAttribute('href')"); got != "/origin?origin=http%3a%2f%2fshop.invalid#l2" {
 		t.Errorf("after an update the focus is at the link %q", got)
 	}
 	eval[bool](b, "(document.activeElement.blur(), true)")

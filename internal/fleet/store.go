@@ -282,7 +282,3 @@ func (f *Fleet) hold(name, mine string) (release func()) {
 	return end
 }
 
-// Origins returns the origins in this gate's own store.
-func (f *Fleet) Origins(ctx context.Context, contains, from string, limit int) (origins []string, next string, err error) {
-	return f.local.Origins(ctx, contains, from, limit)
-}

@@ -25,7 +25,7 @@ func (g *Gate) administer() {
 		return admin.Connections{Open: c.Open, Tunnels: c.Tunnels}
 	}
 	if g.disk != nil {
-		a.History, a.Body = g.history, g.disk.Body
+		a.History = g.history
 	}
 	if g.config.Pace.On() {
 		a.Queues = g.queues

@@ -190,10 +190,10 @@ func TestRedactedQueries(t *testing.T) {
 	}
 	stop()       // a request is recorded after its answer
 	const n = 12 // net/http itself answers the request with a bad escape in its path, without a record
-	if got := len(g.overview.Refusals("", 100)); got != n {
+	if got := len(g.overview.State().Refusals); got != n {
 		t.Errorf("%d refusals are kept, want %d", got, n)
 	}
-	pages := adminPages(t, g, "/", "/refusals", "/api/overview")
+	pages := adminPages(t, g, "/", "/api/overview")
 	records, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

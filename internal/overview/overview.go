@@ -197,7 +197,7 @@ func (o *Overview) State() State {
 	s := State{
 		Started: o.started, Total: o.total, Rate: o.rateLocked(now), Minutes: make([]Minute, 0, Minutes),
 		Hosts: o.hosts.top(this, Top, strings.Compare), Rules: o.rules.top(this, Top, Rule.compare),
-		Refusals: o.refusals.latest("", Latest), Seen: o.crawlers.busiest(Crawlers),
+		Refusals: o.refusals.latest(Latest), Seen: o.crawlers.busiest(Crawlers),
 	}
 	s.Stated, s.Stating, s.AtLeast = o.stating.count(this)
 	var causes [len(kinds)]uint64

@@ -81,26 +81,17 @@ func why(x *proxy.Record) string {
 	return x.Cause()
 }
 
-// latest returns the last n of a crawler, or of all without a name, the newest first.
-func (r *refusals) latest(crawler string, n int) []Refusal {
+// latest returns the last n, the newest first.
+func (r *refusals) latest(n int) []Refusal {
 	out := []Refusal{}
 	for i := range r.all {
 		f := r.all[(r.next-1-i+2*len(r.all))%len(r.all)]
 		if len(out) == n {
 			break
 		}
-		if crawler == "" || f.Crawler == cut(crawler) {
-			out = append(out, f)
-		}
+		out = append(out, f)
 	}
 	return out
-}
-
-// Refusals returns the last n refusals of a crawler, or of all without a name, the newest first.
-func (o *Overview) Refusals(crawler string, n int) []Refusal {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.refusals.latest(crawler, n)
 }
 
 // Refusal returns the refusal of the request with an id, if it is one of the last MaxRefusals.
@@ -124,7 +115,7 @@ func (o *Overview) RefusalOf(url, origin string) (Refusal, bool) {
 func (o *Overview) find(is func(*Refusal) bool) (Refusal, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, f := range o.refusals.latest("", MaxRefusals) {
+	for _, f := range o.refusals.latest(MaxRefusals) {
 		if is(&f) {
 			return f, true
 		}

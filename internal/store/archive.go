@@ -1,13 +1,11 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 
 	"robotsgate/policy/snapshot"
 )
@@ -112,62 +110,31 @@ func (x *Reader) setsOf(file id) (keys []id, err error) {
 // HostOrigins returns the origins of a host, on all ports, of which there are answers. They are sorted.
 func (x *Reader) HostOrigins(host string) ([]string, error) {
 	found, wanted, expired := map[string]bool{}, idOf(host), x.expired()
-	_, err := x.keys(place{}, func(it *item) bool {
+	err := x.keys(func(it *item) bool {
 		return it.host == wanted && (it.kind != answer || it.at > expired)
-	}, func(key string) bool {
-		found[snapshot.ParseKey(key).Origin] = true
-		return true
-	})
+	}, func(key string) { found[snapshot.ParseKey(key).Origin] = true })
 	return slices.Sorted(maps.Keys(found)), err
 }
 
-// Origins returns origins, in the order in which they were last saved.
-func (x *Reader) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
-	var first place
-	if from != "" {
-		if _, err := fmt.Sscanf(from, "%d-%d", &first.segment, &first.offset); err != nil {
-			return nil, "", fmt.Errorf("%q is not a place in the list of origins", from)
-		}
-	}
-	const most = 5000 // are read by one call, in about 10 ms
-	read := 0
-	end, err := x.keys(first, func(it *item) bool { return it.kind == originSet }, func(key string) bool {
-		if origin := snapshot.ParseKey(key).Origin; strings.Contains(origin, contains) {
-			origins = append(origins, origin)
-		}
-		read++
-		return read < most && len(origins) < limit
-	})
-	if end != (place{}) {
-		next = fmt.Sprintf("%d-%d", end.segment, end.offset)
-	}
-	slices.Sort(origins)
-	return origins, next, err
-}
-
-// keys calls f with the keys of wanted records, from a place on, until it returns false. End is then the place of the
-// record that follows, and else zero. One that can't be read is left out.
-func (x *Reader) keys(from place, wanted func(*item) bool, f func(key string) bool) (end place, err error) {
+// keys calls f with the keys of wanted records. One that can't be read is left out.
+func (x *Reader) keys(wanted func(*item) bool, f func(key string)) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, s := range x.segments {
-		if s.number < from.segment {
-			continue
-		}
 		err := s.scan(func(it item) bool {
-			if s.number == from.segment && it.offset < from.offset || !wanted(&it) || x.records[it.key].place != it.place {
+			if !wanted(&it) || x.records[it.key].place != it.place {
 				return true
 			}
 			it.body = 0
 			var line struct{ Key string }
-			if _, err := x.read(it.record, &line); err == nil && !f(line.Key) {
-				end = place{s.number, it.offset + 1}
+			if _, err := x.read(it.record, &line); err == nil {
+				f(line.Key)
 			}
-			return end == place{}
+			return true
 		})
-		if err != nil || end != (place{}) {
-			return end, err
+		if err != nil {
+			return err
 		}
 	}
-	return place{}, nil
+	return nil
 }

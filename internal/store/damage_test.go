@@ -275,7 +275,6 @@ func TestDamageWhileOpen(t *testing.T) {
 						}
 						_, _ = d.History(origin(i))
 					}
-					_, _, _ = d.Origins(t.Context(), "", "", 1000)
 					_, _ = d.HostOrigins("1.example")
 				})
 				for i := range 100 {

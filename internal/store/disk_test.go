@@ -268,9 +268,6 @@ func TestAtOnce(t *testing.T) {
 				if err != nil || len(history) > 1 { // without Keep
 					t.Errorf("got %v, %v", history, err)
 				}
-				if _, _, err := d.Origins(t.Context(), "", "", 10); err != nil {
-					t.Error(err)
-				}
 				d.Usage()
 			}
 		})

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"sync"
 
 	"robotsgate/policy/snapshot"
@@ -66,22 +64,6 @@ func (m *Memory) forget(key string) {
 // Acquire grants permission at once: no other process uses the memory.
 func (m *Memory) Acquire(context.Context, string) (release func(), changed bool) {
 	return nil, false
-}
-
-// Origins returns origins by their name.
-func (m *Memory) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for key := range m.sets {
-		if scope := snapshot.ParseKey(key); !scope.TDMRep && scope.Origin >= from && strings.Contains(scope.Origin, contains) {
-			origins = append(origins, scope.Origin)
-		}
-	}
-	slices.Sort(origins)
-	if origins = slices.Compact(origins); len(origins) > limit {
-		origins, next = origins[:limit], origins[limit]
-	}
-	return origins, next, nil
 }
 
 // Usage returns what is in memory.

@@ -147,9 +147,3 @@ func (r *Resolver) Known(ctx context.Context, q Query) (set Set, ok bool) {
 	}
 	return known.Set, true
 }
-
-// Origins returns origins that the [Store] has, as its method of that name does. The store has an
-// origin soon after the first answer to a fetch.
-func (r *Resolver) Origins(ctx context.Context, contains, from string, limit int) (origins []string, next string, err error) {
-	return r.store.Origins(ctx, contains, from, limit)
-}

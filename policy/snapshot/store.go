@@ -36,14 +36,6 @@ type Store interface {
 	//
 	// A store of one process alone returns nil and false at once.
 	Acquire(ctx context.Context, key string) (release func(), changed bool)
-
-	// Origins returns origins of whose robots.txt it has a set, with this text in their name, about limit of them,
-	// and from where the next call goes on: "" at the end. The first call has from = "". For a
-	// person who reads a list: it returns soon, so with many sets it may return fewer origins
-	// before the end, even none. It may return an origin again, and it may leave out one that is
-	// saved or forgotten between the calls. The error is that from is none of its own, or that
-	// the sets can't be read.
-	Origins(ctx context.Context, contains, from string, limit int) (origins []string, next string, err error)
 }
 
 // noStore is the Store of a resolver without one.
@@ -52,6 +44,3 @@ type noStore struct{}
 func (noStore) Load(context.Context, string) (Set, bool)       { return Set{}, false }
 func (noStore) Save(context.Context, map[string]Set) error     { return nil }
 func (noStore) Acquire(context.Context, string) (func(), bool) { return nil, false }
-func (noStore) Origins(context.Context, string, string, int) ([]string, string, error) {
-	return nil, "", nil
-}

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -76,23 +74,6 @@ func (m *sharedMap) Acquire(ctx context.Context, key string) (release func(), ch
 			return func() {}, true
 		}
 	}
-}
-
-// Origins returns the origins of a few rows, in no order, as SCAN of a server does.
-func (m *sharedMap) Origins(_ context.Context, contains, from string, limit int) (origins []string, next string, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	keys := slices.Sorted(maps.Keys(m.rows))
-	begin, _ := slices.BinarySearch(keys, from)
-	for i, key := range keys[begin:] {
-		if i == limit {
-			return origins, key, nil
-		}
-		if scope := snapshot.ParseKey(key); !scope.TDMRep && strings.Contains(scope.Origin, contains) {
-			origins = append(origins, scope.Origin)
-		}
-	}
-	return origins, "", nil
 }
 
 func TestSharedMap(t *testing.T) {

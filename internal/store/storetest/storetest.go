@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,7 +21,6 @@ func Test(t *testing.T, open func(t *testing.T) snapshot.Store) {
 		"forget":     testForget,
 		"ownership":  testOwnership,
 		"permission": testPermission,
-		"origins":    testOrigins,
 		"concurrent": testConcurrent,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
@@ -166,70 +163,6 @@ func acquire(ctx context.Context, s snapshot.Store, key string) (release func())
 		return func() {}
 	}
 	return release
-}
-
-// testOrigins: every origin is listed, whatever its scopes, and those with a text in their name. One that
-// has only a set of a tdmrep.json is not.
-func testOrigins(t *testing.T, s snapshot.Store) {
-	if got := origins(t, s, "", 10); len(got) != 0 {
-		t.Errorf("an empty store has %v", got)
-	}
-	sets, all := map[string]snapshot.Set{}, []string{}
-	for i := range 40 {
-		origin := fmt.Sprintf("%s://shop-%d.example", []string{"http", "https"}[i%2], i/3)
-		if i%5 == 4 {
-			origin += ":8080"
-		}
-		all = append(all, origin)
-		for n := range 1 + i%3 {
-			scope := snapshot.Scope{Origin: origin, Asker: fmt.Sprint("Bot/", n)}
-			sets[scope.Key()] = Good("x")
-			scope.TDMRep = true
-			sets[scope.Key()] = Good("[]")
-		}
-		sets[snapshot.Scope{Origin: fmt.Sprintf("https://other-%d.example", i), TDMRep: true, Asker: "Bot"}.Key()] = Good("[]")
-	}
-	save(t, s, sets)
-	slices.Sort(all)
-	all = slices.Compact(all)
-	for _, limit := range []int{1, 7, 1000} {
-		if got := origins(t, s, "", limit); !slices.Equal(got, all) {
-			t.Errorf("limit %d: got %v, want %v", limit, got, all)
-		}
-	}
-	if first, next, err := s.Origins(t.Context(), "", "", 7); err != nil || next == "" || len(first) == len(all) {
-		t.Errorf("the first of %d origins, at most about 7: got %v, %q, %v", len(all), first, next, err)
-	}
-	want := slices.DeleteFunc(slices.Clone(all), func(origin string) bool { return !strings.Contains(origin, "op-1") })
-	if got := origins(t, s, "op-1", 3); !slices.Equal(got, want) {
-		t.Errorf("with op-1: got %v, want %v", got, want)
-	}
-	for key := range sets {
-		sets[key] = snapshot.Set{}
-	}
-	save(t, s, sets)
-	if got := origins(t, s, "", 10); len(got) != 0 {
-		t.Errorf("forgotten origins are listed: %v", got)
-	}
-}
-
-// origins returns all origins with a text in their name, each once and sorted.
-func origins(t *testing.T, s snapshot.Store, contains string, limit int) (all []string) {
-	t.Helper()
-	for from, calls := "", 0; ; calls++ {
-		some, next, err := s.Origins(t.Context(), contains, from, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all = append(all, some...); next == "" {
-			slices.Sort(all)
-			return slices.Compact(all)
-		}
-		if calls == 1000 {
-			t.Fatalf("the list of origins has no end: %q follows %q", next, from)
-		}
-		from = next
-	}
 }
 
 // testConcurrent is for the race detector, and finds sets under wrong keys.
