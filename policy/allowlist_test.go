@@ -1,16 +1,11 @@
 package policy
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"robotsgate/policy/canonical"
-	"robotsgate/policy/robotstxt"
 )
 
 // allowlistRobots is the robots.txt of every host in TestAllowlists.
@@ -218,67 +213,4 @@ func writtenOverrides(t *testing.T, text string) (all []Override) {
 		all = append(all, o)
 	}
 	return all
-}
-
-// TestLeft: a decision names the override that left it to robots.txt.
-func TestLeft(t *testing.T) {
-	overrides := writtenOverrides(t, "robots b; robots a; deny *")
-	d, decided := Overridden(overrides, Strict, asks(t, "http://a/x", ""), time.Now())
-	if decided || d.Left != "number 1" || d.Note != "" {
-		t.Errorf("decided %v, left %q, note %q", decided, d.Left, d.Note)
-	}
-}
-
-// FuzzLeaveToRobots: an override that leaves requests to robots.txt, put before others, allows
-// nothing that robots.txt denies, and nothing that the others deny, unless it covers the request
-// in all readings and with its very method.
-func FuzzLeaveToRobots(f *testing.F) {
-	f.Add("/docs/", "/docs/..;/private/x", "GET", "GET", "/private/", byte(0))
-	f.Add("/private/", "//private/x", "", "POST", "*", byte(1))
-	f.Add("/a$", "/a", "GET", "get", "/a", byte(2))
-	f.Add("/", "/", "", "CONNECT", "/", byte(4))
-	f.Add("/x", "/", "PUT", "PUT", "/x", byte(5))
-	f.Fuzz(func(t *testing.T, listed, path, listedMethod, method, laterPath string, kind byte) {
-		target, err := canonical.ParseTarget("http", "a", path)
-		if err != nil {
-			return
-		}
-		r := Request{Target: target, Method: method, Crawler: &Crawler{Name: "default", Mode: Enforce}}
-		method = cmp.Or(method, "GET")
-		if r.whole = kind&4 != 0; r.whole {
-			r.Target.Path = "/"
-		}
-		host := hosts(t, "a")
-		left := Override{Hosts: host, Action: LeaveToRobots, Paths: []string{listed}}
-		if listedMethod != "" {
-			left.Methods = []string{listedMethod}
-		}
-		later := []Override{{Hosts: host, Action: Deny, Paths: []string{laterPath}}, {Hosts: host, Action: []Action{Deny, Allow, LeaveToRobots, "unknown"}[kind&3]}}
-		before, wasDecided := Overridden(later, Strict, r, time.Now())
-		after, decided := Overridden(append([]Override{left}, later...), Strict, r, time.Now())
-		if decided && after.Allow && !(wasDecided && before.Allow) {
-			t.Fatal("the overrides allow more than without it")
-		}
-		group := left.group()
-		matches := func(path string) bool { _, ok := group.Match(path); return ok }
-		readings := append([]string{r.Target.Path}, robotstxt.Readings(r.Target.Path)...)
-		rule, inAll := group.Match(r.Target.Path)
-		if inAll && !rule.SpellsLike(r.Target.Path) {
-			inAll = !slices.ContainsFunc(readings, func(reading string) bool { return !matches(reading) })
-		}
-		if wasDecided && !before.Allow && !(decided && !after.Allow) {
-			switch {
-			case !inAll:
-				t.Errorf("a reading of %q is not in %q, and what was denied is left to robots.txt", r.Target.Path, listed)
-			case listedMethod != "" && (r.whole || method != listedMethod):
-				t.Errorf("%q is not %q, and what was denied is left to robots.txt", method, listedMethod)
-			case r.whole && !matches(anyPath):
-				t.Errorf("%q is not all of a host, and what was denied is left to robots.txt", listed)
-			}
-		}
-		// What any reading leaves to robots.txt, only robots.txt may allow.
-		if slices.ContainsFunc(readings, matches) && (listedMethod == "" || strings.EqualFold(method, listedMethod)) && decided && after.Allow {
-			t.Errorf("%q is in %q, and an override allows it", r.Target.Path, listed)
-		}
-	})
 }

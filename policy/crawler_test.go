@@ -2,7 +2,6 @@ package policy
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
@@ -53,45 +52,6 @@ func TestIdentifyByLogin(t *testing.T) {
 	}
 	if got := crawlers.Identify(Client{Addr: netip.MustParseAddr("10.1.1.1"), UserAgent: "bot/1"}); got.Name != "default" {
 		t.Errorf("without a login: got %s", got.Name)
-	}
-}
-
-func TestInvites(t *testing.T) {
-	crawlers := Crawlers{
-		Known: []*Crawler{
-			{Name: "a", Login: Login{User: "a"}, Sources: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, UserAgents: []glob.Glob{glob.Text("bot*")}},
-			{Name: "b", UserAgents: []glob.Glob{glob.Text("open*")}},
-		},
-		Default: &Crawler{Name: "default"},
-	}
-	for _, c := range []struct {
-		addr, agent string
-		anyAgent    bool
-		want        bool
-	}{
-		{"10.1.1.1", "bot/1", false, true},
-		{"::ffff:10.1.1.1", "bot/1", false, true},
-		{"10.1.1.1", "curl", false, false},
-		{"10.1.1.1", "", true, true},
-		{"192.0.2.1", "bot/1", false, false},
-		{"192.0.2.1", "open/1", true, false},
-	} {
-		if got := crawlers.Invites(Client{Addr: netip.MustParseAddr(c.addr), UserAgent: c.agent, AnyAgent: c.anyAgent}); got != c.want {
-			t.Errorf("%+v: got %v", c, got)
-		}
-	}
-}
-
-func TestNamed(t *testing.T) {
-	crawlers := Crawlers{Known: []*Crawler{{Name: "a"}, {Name: "b"}}, Default: &Crawler{Name: "default"}}
-	var got []string
-	for _, name := range []string{"a", "b", "default", "c"} {
-		if k := crawlers.Named(name); k != nil {
-			got = append(got, k.Name)
-		}
-	}
-	if want := []string{"a", "b", "default"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

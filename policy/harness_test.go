@@ -75,16 +75,6 @@ func asks(t testing.TB, url, userAgent string) Request {
 	return Request{Target: targetOf(t, url), Crawler: &Crawler{Name: "default", Mode: Enforce}, UserAgent: userAgent}
 }
 
-// ask decides a request of a crawler that sends this User-Agent.
-func ask(tb testing.TB, e *Engine, url, agent string) Decision {
-	tb.Helper()
-	d, err := e.Decide(tb.Context(), asks(tb, url, agent))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return d
-}
-
 // again decides a request once more, by the evidence of a decision about it.
 func again(c Config, r Request, d Decision) (Decision, bool) {
 	past := PastRequest{Target: r.Target, Method: r.Method, Whole: r.whole, Crawler: r.Crawler, Tokens: d.Tokens, Asked: d.Asked, TDMRep: d.TDMRep}

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/netip"
 	"strings"
@@ -105,31 +104,6 @@ func TestOverrides(t *testing.T) {
 	})
 }
 
-// TestPathPatterns: rules match their own patterns only.
-func TestPathPatterns(t *testing.T) {
-	if pathRules(nil) != nil {
-		t.Error("no patterns are not all paths")
-	}
-	for _, test := range []struct {
-		pattern, path string
-		want          bool
-	}{
-		{"/api/", "/api/x", true},
-		{"/api/", "/API/x", false},
-		{"*.pdf$", "/a/b.pdf", true},
-		{"/a#b", "/a", false},
-		{"/a#b", "/a%23b", true},
-		{"/a\nAllow: /", "/b", false},
-		{"/a ", "/a", false},
-		{"/a b", "/a%20b", true},
-		{"/é", "/%C3%A9", true},
-	} {
-		if _, got := pathRules([]string{"/other", test.pattern}).Group().Match(test.path); got != test.want {
-			t.Errorf("%q, %q: got %v", test.pattern, test.path, got)
-		}
-	}
-}
-
 func TestReportMode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		web := newOrigins()
@@ -179,25 +153,6 @@ func TestIdentify(t *testing.T) {
 		}
 		if got := crawlers.Identify(Client{Addr: client, UserAgent: test.userAgent}).Name; got != test.want {
 			t.Errorf("%s, %q: got %s, want %s", test.client, test.userAgent, got, test.want)
-		}
-	}
-}
-
-func TestObeys(t *testing.T) {
-	for _, test := range []struct {
-		tokens    []string
-		userAgent string
-		want      string
-	}{
-		{nil, "ExampleBot/1.0", "ExampleBot"},
-		{nil, "Mozilla/5.0", ""},
-		{nil, "", ""},
-		{[]string{"A-Bot", "B-Bot"}, "ExampleBot/1.0", "A-Bot,B-Bot"},
-	} {
-		c := &Crawler{Tokens: test.tokens}
-		got := c.Obeys(test.userAgent)
-		if strings.Join(got, ",") != test.want {
-			t.Errorf("%q, %q: got %q", test.tokens, test.userAgent, got)
 		}
 	}
 }
@@ -317,53 +272,6 @@ func TestForeignProductToken(t *testing.T) {
 			}
 			if got := strings.Count(log.String(), "does not have the product token"); got != test.want {
 				t.Errorf("%s: %d warnings, want %d", test.name, got, test.want)
-			}
-		}
-	})
-}
-
-// TestMinimalConfig: the zero values of all other fields work.
-func TestMinimalConfig(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		web := newOrigins()
-		web.Serve(example, rules("User-agent: *\nDisallow: /private/\n"))
-		e := engineWith(t, Config{Robots: DefaultRobots(), Transport: web})
-		target := targetOf(t, "https://example.com/private/x")
-		c := e.Crawlers()
-		for range 3 {
-			d, err := e.Decide(t.Context(), Request{Target: target, Crawler: c.Identify(Client{}), UserAgent: "Bot/1.0"})
-			if got := verdict(d, err); got != "deny rule fresh" || !d.Denied() {
-				t.Errorf("got %s, denied %v", got, d.Denied())
-			}
-			time.Sleep(time.Minute) // fake clock
-		}
-		if n := len(web.Fetched()); n != 1 {
-			t.Errorf("%d fetches, want 1", n)
-		}
-		if c.Named("default") == nil || c.Named("other") != nil {
-			t.Error("Named must find the default crawler only")
-		}
-	})
-}
-
-// BenchmarkDecide decides by a rule of an origin that is in memory.
-func BenchmarkDecide(b *testing.B) {
-	web := newOrigins()
-	var body strings.Builder
-	body.WriteString("User-agent: *\n")
-	for i := range 100 {
-		fmt.Fprintf(&body, "Disallow: /section-%d/\n", i)
-	}
-	web.Serve(example, rules(body.String()))
-	e := engineWith(b, Config{Robots: defaults(), Transport: web})
-	target, _ := canonical.ParseURL("https://example.com/section-7/page?x=y")
-	r := Request{Target: target, Crawler: &Crawler{}, UserAgent: "Mozilla/5.0 (compatible; ExampleBot/1.0)"}
-	e.Decide(b.Context(), r)
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if d, err := e.Decide(b.Context(), r); err != nil || d.Allow {
-				b.Errorf("got %+v, %v", d, err)
 			}
 		}
 	})

@@ -2,59 +2,18 @@ package policy
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"robotsgate/internal/gatetest"
-	"robotsgate/internal/store"
-	"robotsgate/policy/canonical"
-	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
 const tdmrepExample = "https://example.com/.well-known/tdmrep.json"
-
-// TestUsageInput checks that a decision says what is known of the use of its URL.
-func TestUsageInput(t *testing.T) {
-	const robots = "User-agent: *\nDisallow: /private/\n"
-	settings := defaults()
-	for _, c := range []struct {
-		path   string
-		status int
-		change func(*Decision) // nil: none
-		denied bool
-		robots bool // there are rules
-		tdmrep bool
-	}{
-		{path: "/page?q=1", status: 200, robots: true},
-		{path: "/private/", status: 200, robots: true, denied: true},
-		{path: "/page", status: 404},
-		{path: "/page", status: 500, denied: true},
-		{path: "/page", status: 200, robots: true, change: func(d *Decision) { d.Allow, d.Reason = false, ByUsage }},
-		{path: "/page", status: 200, robots: true, tdmrep: true, change: func(d *Decision) { d.TDMRep = &snapshot.Resolution{TDMRep: &usage.TDMFile{}} }},
-		{path: "/page", status: 200, change: func(d *Decision) { *d = Decision{Allow: true, Reason: ByOverride} }},
-	} {
-		target := targetOf(t, "https://example.com"+c.path)
-		d := settings.Judge(c.status, []byte(robots), target, []string{"ExampleBot"})
-		if c.change != nil {
-			c.change(&d)
-		}
-		in := d.UsageInput(target.Path)
-		if in.Path != c.path || in.Denied != c.denied || (in.Robots != nil) != c.robots || (in.TDMRep != nil) != c.tdmrep || in.Group != d.Group {
-			t.Errorf("%s, %d %s: got %+v, want %+v", c.path, c.status, d.Reason, in, c)
-		}
-		if c.robots && !in.Group.OK() {
-			t.Errorf("%s: got no group", c.path)
-		}
-	}
-}
 
 // TestUsageRefused checks when a reserved purpose refuses a request: after Disallow, overrides and the mode.
 func TestUsageRefused(t *testing.T) {
@@ -231,173 +190,4 @@ func TestTDMRepOverridden(t *testing.T) {
 			t.Errorf("%+v: got %+v, %v", c, d, err)
 		}
 	}
-}
-
-// TestTDMRepIsNoOutage: a tdmrep.json that can't be fetched is no outage of a robots.txt.
-func TestTDMRepIsNoOutage(t *testing.T) {
-	web := newOrigins()
-	web.Serve(tdmrepExample, raw("HTTP/1.1 503 Service Unavailable\n\n"))
-	var fetches []snapshot.Fetch
-	var mu sync.Mutex
-	e := engineWith(t, Config{Robots: defaults(), Usage: Usage{TDMRep: true}, Transport: web, OnFetch: func(f snapshot.Fetch) {
-		mu.Lock()
-		defer mu.Unlock()
-		f.Took = 0
-		fetches = append(fetches, f)
-	}})
-	if d := ask(t, e, "https://example.com/page", "Bot/1.0"); d.TDMRep.State != snapshot.Unreachable {
-		t.Fatalf("got %+v", d)
-	}
-	if all := e.Snapshots().Outages(); len(all) > 0 {
-		t.Errorf("got outages %+v", all)
-	}
-	want := []snapshot.Fetch{{Origin: "https://example.com", Outcome: "unavailable"}, {Origin: "https://example.com", TDMRep: true, Outcome: "unreachable"}}
-	if !slices.Equal(fetches, want) {
-		t.Errorf("got fetches %+v, want %+v", fetches, want)
-	}
-}
-
-// TestUsageCosts: preferences that take many steps are read within bounds, with the path's other readings too,
-// and the request is refused if what is reserved can't be found out.
-func TestUsageCosts(t *testing.T) {
-	// Its parts are in the path, so that all of the path must be searched for each line.
-	hostile := "User-agent: *\n" + strings.Repeat("Content-Usage: /*abcd train-ai=n\n", 15_000)
-	web := newOrigins()
-	web.Serve(example, rules(hostile))
-	k := &Crawler{Name: "k", Purposes: []usage.Purpose{usage.TrainAI}}
-	config := Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: Usage{Reserved: RefuseReserved}, Transport: web}
-	config.Robots.CacheBytes = 64 << 20
-	e := engineWith(t, config)
-	target := targetOf(t, "https://example.com//"+strings.Repeat("abcxbcdx", 4<<10)+"%2F")
-	r := Request{Target: target, Crawler: k}
-	if d, err := e.Decide(t.Context(), r); err != nil || d.Allow || d.Reason != ByUsage && d.Reason != TooComplex {
-		t.Fatalf("got %v, %v", d.Reason, err)
-	}
-	begun := gatetest.CPUTime(t)
-	for range 5 {
-		if _, err := e.Decide(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if took := (gatetest.CPUTime(t) - begun) / 5; took > time.Second && !gatetest.RaceDetector {
-		t.Errorf("a decision takes %v", took)
-	}
-}
-
-// TestUsageIsFree: a decision with nothing stated allocates no more than without the reading of preferences.
-func TestUsageIsFree(t *testing.T) {
-	settings := defaults()
-	target := targetOf(t, "https://example.com/page")
-	d := settings.Judge(200, []byte("User-agent: *\nDisallow: /private/\nSitemap: https://example.com/s.xml\n"), target, nil)
-	r := Request{Target: target, Crawler: &Crawler{Purposes: usage.Purposes}}
-	if n := testing.AllocsPerRun(100, func() {
-		if (Usage{Reserved: RefuseReserved}).judge(&d, r, Strict); !d.Allow {
-			t.Errorf("got %+v", d)
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations, want none", n)
-	}
-}
-
-// TestUsageJudge checks that a robots.txt at hand refuses what an engine would refuse.
-func TestUsageJudge(t *testing.T) {
-	const robots = "User-agent: *\nDisallow: /private/\nContent-Usage: /art/ train-ai=n\n"
-	trainer := &Crawler{Purposes: []usage.Purpose{usage.TrainAI}}
-	for _, c := range []struct {
-		path    string
-		refuse  bool
-		crawler *Crawler
-		want    Reason
-	}{
-		{"/art/x", true, trainer, ByUsage},
-		{"/art/x", false, trainer, NoMatch},
-		{"/art/x", true, &Crawler{Purposes: []usage.Purpose{usage.Search}}, NoMatch},
-		{"/art/x", true, &Crawler{}, NoMatch},
-		{"//art/x", true, trainer, ByUsage},
-		{"/x", true, trainer, NoMatch},
-		{"/private/x", true, trainer, ByRule},
-	} {
-		settings := defaults()
-		settings.Readings = Strict
-		target := canonical.Target{Scheme: "https", Host: "a.example", Path: c.path}
-		d := settings.Judge(200, []byte(robots), target, nil)
-		var u Usage
-		if c.refuse {
-			u.Reserved = RefuseReserved
-		}
-		u.Judge(&d, target, c.crawler, Strict)
-		if d.Reason != c.want || d.Allow != (c.want == NoMatch) {
-			t.Errorf("%s, %v, for %v: got %s, %v, want %s", c.path, c.refuse, c.crawler.Purposes, d.Reason, d.Allow, c.want)
-		}
-	}
-}
-
-// BenchmarkDecideUsage decides about an allowed request to an origin that is in memory.
-func BenchmarkDecideUsage(b *testing.B) {
-	const silent = "User-agent: *\nDisallow: /private/\nSitemap: https://example.com/sitemap.xml\n"
-	for _, c := range []struct {
-		name, robots, tdmrep string
-		usage                Usage
-	}{
-		{"nothing", silent, "", Usage{}},
-		{"nothing-refuse", silent, "", Usage{Reserved: RefuseReserved}},
-		{"nothing-tdmrep", silent, "", Usage{Reserved: RefuseReserved, TDMRep: true}},
-		{"stated", silent + "Content-Usage: train-ai=y\n", "", Usage{Reserved: RefuseReserved}},
-		{"stated-all", silent + "Content-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y\n" +
-			"Content-Signal: search=yes, ai-train=no, ai-input=no\nLicense: https://example.com/license.xml\n", "", Usage{}},
-		{"stated-tdmrep", silent, `[{"location": "/", "tdm-reservation": 0}]`, Usage{Reserved: RefuseReserved, TDMRep: true}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			web := newOrigins()
-			web.Serve(example, rules(c.robots))
-			if c.tdmrep != "" {
-				web.Serve(tdmrepExample, rules(c.tdmrep))
-			}
-			k := &Crawler{Name: "k", Tokens: []string{"ExampleBot"}, Purposes: usage.Purposes}
-			e := engineWith(b, Config{Crawlers: Crawlers{Known: []*Crawler{k}}, Robots: defaults(), Usage: c.usage, Transport: web})
-			target := targetOf(b, "https://example.com/section-7/page?x=y")
-			r := Request{Target: target, Crawler: k, UserAgent: "ExampleBot/1.0"}
-			b.ReportAllocs()
-			for b.Loop() {
-				if d, err := e.Decide(b.Context(), r); err != nil || !d.Allow {
-					b.Fatalf("got %+v, %v", d, err)
-				}
-			}
-		})
-	}
-}
-
-// busyStore gives no permission to fetch a tdmrep.json: another gate has it.
-type busyStore struct{ *store.Memory }
-
-func (busyStore) Acquire(ctx context.Context, key string) (func(), bool) {
-	if snapshot.ParseKey(key).TDMRep {
-		<-ctx.Done()
-	}
-	return nil, true
-}
-
-// TestTDMRepWait: a request waits for tdmrep.json no longer than Robots.Timeout, although another gate may take
-// longer, and no longer than its client.
-func TestTDMRepWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		web := newOrigins()
-		web.Serve(tdmrepExample, slow(5*time.Second, rules(`[{"location": "/", "tdm-reservation": 1}]`)))
-		e := engineWith(t, Config{Robots: defaults(), Usage: Usage{TDMRep: true}, Transport: web, Store: busyStore{store.NewMemory(1 << 20)}, Shared: true})
-		ctx, leave := context.WithTimeout(t.Context(), time.Second)
-		defer leave()
-		begun := time.Now()
-		if _, err := e.Decide(ctx, asks(t, "https://example.com/page", "Bot/1.0")); err != context.DeadlineExceeded || time.Since(begun) != time.Second {
-			t.Errorf("a client that leaves: got %v after %v", err, time.Since(begun))
-		}
-		begun = time.Now()
-		d := ask(t, e, "https://example.com/page", "Bot/1.0")
-		if took := time.Since(begun); took != 10*time.Second || !d.Allow || d.TDMRep.State != snapshot.Unreachable || statedBy(d.Stated.Preferences...) != "nothing" {
-			t.Errorf("got %+v after %v", d, took)
-		}
-		time.Sleep(20 * time.Second) // fake clock: the fetch goes on, and is there for later requests
-		if d := ask(t, e, "https://example.com/page", "Bot/1.0"); statedBy(d.Stated.Preferences...) != "tdm:n:tdmrep:well-known" {
-			t.Errorf("later: got %+v", d.Stated)
-		}
-	})
 }

@@ -113,27 +113,3 @@ func TestProductToken(t *testing.T) {
 		}
 	}
 }
-
-// FuzzProductToken: every result is a valid token and part of the input.
-func FuzzProductToken(f *testing.F) {
-	f.Add("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)")
-	f.Add("((\\(compatible;) x/1")
-	f.Fuzz(func(t *testing.T, userAgent string) {
-		token := ProductToken(userAgent)
-		if token != "" && tokenLen(token) != len(token) {
-			t.Errorf("%q: invalid token %q", userAgent, token)
-		}
-		if !strings.Contains(userAgent, token) {
-			t.Errorf("%q: does not say %q", userAgent, token)
-		}
-	})
-}
-
-func BenchmarkProductToken(b *testing.B) {
-	const userAgent = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Googlebot/2.1; " +
-		"+http://www.google.com/bot.html) Chrome/125.0.6422.175 Safari/537.36"
-	b.ReportAllocs()
-	for b.Loop() {
-		ProductToken(userAgent)
-	}
-}

@@ -3,7 +3,6 @@ package robotstxt
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"robotsgate/internal/gatetest"
@@ -94,51 +93,6 @@ func TestFieldsBounded(t *testing.T) {
 		t.Logf("%s: %d records, %v", name, count, took)
 		if count != 16_384 {
 			t.Errorf("%s: %d records, want %d", name, count, 16_384)
-		}
-	}
-	// A File without fields has no more memory for them than the empty slice.
-	without := strings.ReplaceAll(typicalFile, "Sitemap:", "#")
-	if f := Parse([]byte(strings.ReplaceAll(without, "Crawl-delay", "#")), 0); f.fields != nil {
-		t.Errorf("%d records in a file that has none", len(f.fields))
-	}
-}
-
-// TestFieldsKept checks that lines without a meaning do not hide what a site states.
-func TestFieldsKept(t *testing.T) {
-	data := "User-agent: *\n" + strings.Repeat("a:b\n", 2*maxFields) + "content-usage: train-ai=n\nContent-Signal: x\nLICENSE: y\nCrawl-delay: 3\nSitemap: /s\n"
-	g := Parse([]byte(data), 0).Group()
-	for name, want := range map[string]bool{"Content-Usage": true, "Content-Signal": true, "License": true, "Crawl-delay": true, "Sitemap": false} {
-		if got := g.HasField(name); got != want {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
-	}
-	for name, line := range map[string]string{"License": "License:\n", "Content-Usage": "Content-Usage:\n"} {
-		data := fileOf(func(int) string { return line })
-		start := gatetest.CPUTime(t)
-		f := Parse(data, 0)
-		if took, extra := gatetest.CPUTime(t)-start, f.Size()-len(data); extra > 3<<20 || took.Seconds() > 1 {
-			t.Errorf("%s: %d bytes beside the file, %v", name, extra, took)
-		}
-	}
-}
-
-func TestHasField(t *testing.T) {
-	f := Parse([]byte("License: a\nUser-agent: a\nCONTENT-usage: x\nUser-agent: *\nSitemap: b\nDisallow:\n\nUser-agent: b\nFoo: c\n"), 0)
-	for _, test := range []struct {
-		name          string
-		file, a, b, g bool // in the file, the groups of a and b, no group
-	}{
-		{"license", true, false, false, false},
-		{"Content-Usage", true, true, false, false},
-		{"Sitemap", true, false, false, false},
-		{"foo", true, false, true, false},
-		{"Content-Signal", false, false, false, false},
-		{"Cicense", false, false, false, false},
-		{"", false, false, false, false},
-	} {
-		got := [4]bool{f.HasField(test.name), f.Group("a").HasField(test.name), f.Group("b").HasField(test.name), Group{}.HasField(test.name)}
-		if want := [4]bool{test.file, test.a, test.b, test.g}; got != want {
-			t.Errorf("%q: got %v, want %v", test.name, got, want)
 		}
 	}
 }

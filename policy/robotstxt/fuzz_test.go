@@ -278,26 +278,6 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// FuzzLineEnds checks that all line ends are equal, except that NUL does not count as a
-// line.
-func FuzzLineEnds(f *testing.F) {
-	f.Add("User-agent: *\nDisallow: /a\n\nDisallow: /b", "/b")
-	f.Add("user-agent *\ndisallow /\x00allow /a", "/a")
-	f.Fuzz(func(t *testing.T, robots, path string) {
-		robots = strings.NewReplacer("\r", "", "\x00", "").Replace(robots)
-		want := Parse([]byte(robots), 0).Decide(path, "a")
-		for _, end := range []string{"\r", "\r\n", "\x00", "\n\x00", "\x00\n"} {
-			got := Parse([]byte(strings.ReplaceAll(robots, "\n", end)), 0).Decide(path, "a")
-			if end == "\x00" { // all on one line: of rules that weigh the same, none is the first
-				got.Rule = want.Rule
-			}
-			if got.Allowed != want.Allowed || got.Reason != want.Reason || got.Rule != want.Rule {
-				t.Errorf("%q with %q for line ends: got %v %v, want %v %v", robots, end, got.Reason, got.Rule, want.Reason, want.Rule)
-			}
-		}
-	})
-}
-
 // FuzzParse checks that nothing panics, and that the results fit the file.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("User-agent: *\nDisallow: /private/\nSitemap: a\nx: y\n"), 20, "/private/x", "a")
@@ -341,25 +321,5 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		file.Group(token).CrawlDelay()
-	})
-}
-
-// FuzzPathOf checks that any text has a path without dot segments.
-func FuzzPathOf(f *testing.F) {
-	f.Add("http://user@example.com:80/a/./b/%2e%2E/c?d/../e#f")
-	f.Add("//;?/")
-	f.Fuzz(func(t *testing.T, url string) {
-		path, _, _ := strings.Cut(PathOf(url), "?")
-		if !strings.HasPrefix(path, "/") {
-			t.Fatalf("%q: path %q", url, path)
-		}
-		for segment := range strings.SplitSeq(path, "/") {
-			if s := strings.ReplaceAll(strings.ToLower(segment), "%2e", "."); s == "." || s == ".." {
-				t.Errorf("%q: dot segment in %q", url, path)
-			}
-		}
-		if again := RemoveDotSegments(path); again != path {
-			t.Errorf("%q: %q, then %q", url, path, again)
-		}
 	})
 }

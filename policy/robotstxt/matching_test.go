@@ -1,7 +1,6 @@
 package robotstxt
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 )
@@ -33,14 +32,4 @@ func TestMatching(t *testing.T) {
 	if rules := (Group{}).Matching("/"); len(rules) > 0 {
 		t.Errorf("without a group: %v", rules)
 	}
-}
-
-func ExampleGroup_Matching() {
-	file := Parse([]byte("User-agent: *\nDisallow: /private/\nAllow: /private/open\n"), 0)
-	for _, r := range file.Group().Matching("/private/open/1") {
-		fmt.Printf("line %d: %s\n", r.Line, r)
-	}
-	// Output:
-	// line 3: Allow: /private/open
-	// line 2: Disallow: /private/
 }

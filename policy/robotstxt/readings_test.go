@@ -2,7 +2,6 @@ package robotstxt
 
 import (
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -105,45 +104,5 @@ func TestSpellsLike(t *testing.T) {
 		if got := (Rule{Allow: true, Pattern: test.pattern}).SpellsLike(test.path); got != test.want {
 			t.Errorf("%s for %s: got %v, want %v", test.pattern, test.path, got, test.want)
 		}
-	}
-}
-
-// FuzzReadings checks that there are two readings at most, without anything that servers read differently.
-func FuzzReadings(f *testing.F) {
-	for _, path := range []string{"/a/..%2Fb//c;d/%5c.?e//f", "/;%2f;/..;/", "//", "/%2f%2F;", "/%2%66;", "/a%253fb"} {
-		f.Add(path)
-	}
-	f.Fuzz(func(t *testing.T, path string) {
-		if !strings.HasPrefix(path, "/") {
-			return
-		}
-		readings := Readings(path)
-		if len(readings) > 2 {
-			t.Errorf("%d readings", len(readings))
-		}
-		for i, r := range readings {
-			bare, _, _ := strings.Cut(r, "?")
-			if !strings.HasPrefix(r, "/") || r == path || hasDotSegment(bare) || strings.Contains(bare, "//") || strings.ContainsAny(bare, `\`) {
-				t.Errorf("%q is read as %q", path, r)
-			}
-			if i == 1 && strings.Contains(bare, ";") {
-				t.Errorf("%q is read as %q, with parameters", path, r)
-			}
-		}
-	})
-}
-
-func BenchmarkReadings(b *testing.B) {
-	for name, path := range map[string]string{
-		"ordinary":  "/shop/category/shoes/page.html?size=42&sort=price",
-		"encoded":   "/%D0%BC%D0%B0%D0%B3%D0%B0%D0%B7%D0%B8%D0%BD/%D0%BE%D0%B1%D1%83%D0%B2%D1%8C",
-		"all kinds": "/shop//category%2Fshoes;v=1/page.html?size=42&sort=price",
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				Readings(path)
-			}
-		})
 	}
 }

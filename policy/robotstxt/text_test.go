@@ -3,7 +3,6 @@ package robotstxt
 import (
 	"bytes"
 	"encoding/binary"
-	"strings"
 	"testing"
 	"unicode/utf16"
 )
@@ -35,23 +34,6 @@ func TestLimit(t *testing.T) {
 		if f.Body() != test.body || f.Truncated() != test.truncated {
 			t.Errorf("%s: got %q, truncated %v; want %q, %v", test.name, f.Body(), f.Truncated(), test.body, test.truncated)
 		}
-	}
-}
-
-func TestLimitDropsPartialRule(t *testing.T) {
-	f := Parse([]byte("User-agent: *\nDisallow: /shop/private\n"), 30)
-	if v := f.Decide("/shop", "a"); !v.Allowed {
-		t.Errorf("half a rule denied: %s", v.Rule)
-	}
-}
-
-// TestParseKeepsNoReference checks that a caller may reuse its buffer.
-func TestParseKeepsNoReference(t *testing.T) {
-	data := []byte("User-agent: *\nDisallow: /a\n")
-	f := Parse(data, 0)
-	copy(data, bytes.Repeat([]byte("#"), len(data)))
-	if f.Decide("/a").Allowed {
-		t.Error("the File changed with the caller's buffer")
 	}
 }
 
@@ -101,13 +83,5 @@ func TestUTF16MarkAlone(t *testing.T) {
 	f := Parse([]byte("\xFF\xFE\nUser-agent: *\nDisallow: /a\n"), 0)
 	if v := f.Decide("/a"); v.Allowed || v.Rule.Line != 3 {
 		t.Errorf("got %+v", v)
-	}
-}
-
-func TestVeryLongLine(t *testing.T) {
-	path := "/" + strings.Repeat("a", 1<<20)
-	f := Parse([]byte("User-agent: *\nDisallow: "+path+"\nAllow: /b\n"), 0)
-	if f.Decide(path).Allowed || !f.Decide(path[1:]).Allowed {
-		t.Error("a pattern of a megabyte is not compared whole")
 	}
 }
