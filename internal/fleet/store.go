@@ -281,4 +281,3 @@ func (f *Fleet) hold(name, mine string) (release func()) {
 	})
 	return end
 }
-
