@@ -102,7 +102,7 @@ func (a *Authority) WriteClientFiles(dir string) (ClientFiles, error) {
 	roots, _, rootsErr := SystemRoots()
 	f := ClientFiles{Cert: a.CertFile(), Bundle: filepath.Join(dir, bundleName), Wgetrc: filepath.Join(dir, "wgetrc")}
 	wgetrc := "# Written by robotsgate.\nca_certificate = " + f.Bundle + "\n"
-	if err := cmp.Or(makeDir(dir), update(f.Bundle, a.Bundle(roots)), update(f.Wgetrc, []byte(wgetrc))); err != nil {
+	if err := cmp.Or(os.MkdirAll(dir, 0o700), update(f.Bundle, a.Bundle(roots)), update(f.Wgetrc, []byte(wgetrc))); err != nil {
 		return ClientFiles{}, err
 	}
 	return f, rootsErr

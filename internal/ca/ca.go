@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -104,28 +103,13 @@ func load(certFile, keyFile string) (*pair, error) {
 	return p, p.checkTime(time.Now())
 }
 
-// exposed returns warnings if other users can read or replace the key.
+// exposed returns a warning if all users can read the key. Its group may, such as that of a Secret in Kubernetes.
 func exposed(keyFile string) []string {
-	if runtime.GOOS == "windows" {
-		return nil // its permissions are not in the mode
+	info, err := os.Stat(keyFile)
+	if err != nil || runtime.GOOS == "windows" || info.Mode()&0o007 == 0 { // Windows has no permissions in the mode
+		return nil
 	}
-	var w []string
-	if info, err := os.Stat(keyFile); err == nil {
-		others := os.FileMode(0o077)
-		if !belongsToUs(info) {
-			others = 0o007 // its owner, such as Kubernetes, lets this process read it by its group
-		}
-		if info.Mode()&others != 0 {
-			w = append(w, fmt.Sprintf("%s can be read by other users of this machine: chmod 600 it", keyFile))
-		}
-	}
-	dir := filepath.Dir(keyFile)
-	// In a sticky folder users can replace only their own files. Its owner can still
-	// replace all, and is the only user that can act on the warning.
-	if info, err := os.Stat(dir); err == nil && info.Mode()&0o002 != 0 && (info.Mode()&os.ModeSticky == 0 || belongsToUs(info)) {
-		w = append(w, fmt.Sprintf("%s can be written by every user of this machine, so the CA's key can be replaced: chmod 700 it", dir))
-	}
-	return w
+	return []string{fmt.Sprintf("%s can be read by other users of this machine: chmod 600 it", keyFile)}
 }
 
 // PEM returns the certificates that clients must trust: the CA's, its chain, and

@@ -15,14 +15,8 @@ import (
 )
 
 func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil || info.Mode().IsRegular() || info.IsDir():
-	case info.Mode()&fs.ModeSocket != 0:
-		return nil, fmt.Errorf("%s: is a socket, as run --confine puts one in the place of its gate's key: a gate inside needs another data_dir", path)
-	default:
-		// Opening a pipe blocks until another process writes to it, and a device may have no end.
-		return nil, fmt.Errorf("%s: is a pipe or a device, which can't be read again: use a file", path)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fmt.Errorf("%s: is a pipe, a socket or a device, which can't be read again: use a file", path)
 	}
 	return os.ReadFile(path)
 }
@@ -96,14 +90,13 @@ func writeTemp(path string, data []byte, mode fs.FileMode) (name string, err err
 	if err != nil {
 		return "", err
 	}
-	return f.Name(), fill(f, path, data, mode)
+	return f.Name(), fill(f, data, mode)
 }
 
-// fill writes data to f, a new file for path, and closes it. It removes f after an
-// error.
-func fill(f *os.File, path string, data []byte, mode fs.FileMode) error {
+// fill writes data to f, a new file, and closes it. It removes f after an error.
+func fill(f *os.File, data []byte, mode fs.FileMode) error {
 	_, err := f.Write(data)
-	if err = cmp.Or(err, f.Chmod(mode), setOwner(f, path), f.Sync(), f.Close()); err != nil {
+	if err = cmp.Or(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		os.Remove(f.Name())
 		return err
 	}
@@ -121,7 +114,7 @@ func create(path string, data []byte, mode fs.FileMode) error {
 	case err != nil:
 		return err
 	}
-	return fill(f, path, data, mode)
+	return fill(f, data, mode)
 }
 
 // WriteFile replaces the content of path atomically. All users can read it.

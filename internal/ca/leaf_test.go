@@ -3,7 +3,6 @@ package ca
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -108,16 +107,6 @@ func TestLeafIsSignedOnce(t *testing.T) {
 	}
 }
 
-func TestLeavesAreBounded(t *testing.T) {
-	l := leaves{byName: map[string]*tls.Certificate{}}
-	for i := range maxLeaves + 10 {
-		l.add(fmt.Sprint(i), nil)
-	}
-	if _, last := l.byName[fmt.Sprint(maxLeaves+9)]; len(l.byName) != maxLeaves || !last {
-		t.Errorf("%d leaves; the last one is there: %v", len(l.byName), last)
-	}
-}
-
 func TestLeafIsRenewed(t *testing.T) {
 	dir := t.TempDir()
 	const day = 24 * time.Hour
@@ -157,38 +146,4 @@ func TestLeafIsRenewed(t *testing.T) {
 			t.Error("a leaf from an expired CA")
 		}
 	})
-}
-
-func FuzzLeafName(f *testing.F) {
-	f.Add("Example.COM.")
-	f.Add("[::ffff:1.2.3.4]")
-	f.Fuzz(func(t *testing.T, host string) {
-		name, err := leafName(host)
-		if err != nil {
-			return
-		}
-		// A name is its own name, or the cache would hold a host twice.
-		if again, err := leafName(name); err != nil || again != name {
-			t.Errorf("%q becomes %q, then %q (%v)", host, name, again, err)
-		}
-	})
-}
-
-// OnLeaf is called for each leaf, and shows which were signed.
-func TestOnLeaf(t *testing.T) {
-	a := open(t, t.TempDir())
-	var signed, there int
-	a.OnLeaf = func(took time.Duration) {
-		if took > 0 {
-			signed++
-		} else {
-			there++
-		}
-	}
-	for _, host := range []string{"a.example", "a.example", "b.example", "A.example", "not a name"} {
-		_, _ = a.Leaf(host)
-	}
-	if signed != 2 || there != 2 {
-		t.Errorf("%d were signed and %d were there, want 2 and 2", signed, there)
-	}
 }

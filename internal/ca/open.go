@@ -97,7 +97,7 @@ func missing(path string) (bool, error) {
 }
 
 func createKey(keyFile string) error {
-	if err := makeDir(filepath.Dir(keyFile)); err != nil {
+	if err := os.MkdirAll(filepath.Dir(keyFile), 0o700); err != nil {
 		return adviseFolder(err)
 	}
 	_, data, err := newKey()

@@ -2,7 +2,6 @@ package ca
 
 import (
 	"crypto/x509"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,10 +12,7 @@ import (
 // a gate before and after it uses the new CA. The old key is removed.
 func Renew(dir string) (*Authority, error) {
 	certFile, keyFile := filepath.Join(dir, certName), filepath.Join(dir, keyName)
-	if err := makeDir(dir); err != nil {
-		return nil, err
-	}
-	if err := renewable(keyFile, os.Geteuid()); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	key, keyData, err := newKey()
@@ -54,16 +50,6 @@ func Renew(dir string) (*Authority, error) {
 		return nil, err
 	}
 	return Open(dir)
-}
-
-// renewable returns an error if the key belongs to another user than user, since
-// the gate of that user could not read the new key. Root is allowed to renew it, and
-// the new key then belongs to that user.
-func renewable(keyFile string, user int) error {
-	if o, known := ownerOf(keyFile); known && o.uid != user && user != root {
-		return fmt.Errorf("%s belongs to user %d, and a gate of that user could not read a new file of yours: renew it as that user, or as root", keyFile, o.uid)
-	}
-	return nil
 }
 
 // maxFormer bounds the replaced CAs in a file. The most recent come first.

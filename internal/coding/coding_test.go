@@ -118,38 +118,6 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestEmpty checks that an empty body is empty in every coding.
-func TestEmpty(t *testing.T) {
-	for coding := range encoders {
-		if got, err := decode(strings.NewReader(""), named(coding)); got != "" || err != nil {
-			t.Errorf("%s: got %q, %v", coding, got, err)
-		}
-		// An error of the connection is still one.
-		if _, err := decode(iotest.ErrReader(io.ErrUnexpectedEOF), named(coding)); err != io.ErrUnexpectedEOF {
-			t.Errorf("%s: got %v, want unexpected EOF", coding, err)
-		}
-	}
-}
-
-// TestPadding checks that bytes after a stream are ignored, as in browsers, and that
-// a stream that comes byte by byte is read to its end.
-func TestPadding(t *testing.T) {
-	for coding := range encoders {
-		for _, body := range []string{"<html <title<", "User-agent: *\nDisallow: /private/\n", varied(1000)} {
-			data := encode(body, coding)
-			for name, r := range map[string]io.Reader{
-				"padded":   bytes.NewReader(append(bytes.Clone(data), make([]byte, 20)...)),
-				"dripping": iotest.OneByteReader(bytes.NewReader(data)),
-				"both":     iotest.OneByteReader(bytes.NewReader(append(bytes.Clone(data), make([]byte, 20)...))),
-			} {
-				if got, err := decode(r, named(coding)); got != body || err != nil {
-					t.Errorf("%s, %s, %d bytes: got %d bytes, %v", coding, name, len(body), len(got), err)
-				}
-			}
-		}
-	}
-}
-
 // TestMembers checks that all members of a gzip stream are read, and that bytes behind the last one are ignored.
 func TestMembers(t *testing.T) {
 	two := append(encode("User-agent: *\n", "gzip"), encode("Disallow: /\n", "gzip")...)
@@ -286,31 +254,4 @@ func TestPrompt(t *testing.T) {
 			}
 		})
 	}
-}
-
-// FuzzNewReader asserts that decoding ends without a panic, and that it reverses
-// every coding.
-func FuzzNewReader(f *testing.F) {
-	for coding := range encoders {
-		f.Add(named(coding), encode("User-agent: *\nDisallow: /private/\n", coding))
-		f.Add("gzip, "+named(coding), encode(varied(500), "gzip", coding))
-	}
-	f.Fuzz(func(t *testing.T, header string, data []byte) {
-		d, err := NewReader(bytes.NewReader(data), []string{header})
-		if err != nil {
-			if !errors.Is(err, errUnknown) {
-				t.Errorf("got %v, want errUnknown", err)
-			}
-			return
-		}
-		defer d.Close()
-		io.Copy(io.Discard, io.LimitReader(d, 1<<20))
-
-		for coding := range encoders {
-			got, err := decode(bytes.NewReader(encode(string(data), coding)), named(coding))
-			if err != nil || got != string(data) {
-				t.Errorf("%s: got %d bytes, %v, want %d", coding, len(got), err, len(data))
-			}
-		}
-	})
 }

@@ -176,27 +176,22 @@ func TestExposed(t *testing.T) {
 
 // TestKeyHidden: no way of printing or encoding a key shows the private key.
 func TestKeyHidden(t *testing.T) {
-	public, private, err := ed25519.GenerateKey(rand.Reader)
+	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := New(private)
-	type holder struct {
+	h := struct {
 		Key    *Key
 		Value  Key
 		hidden *Key
 		value  Key
-	}
-	h := holder{key, *key, key, *key}
+	}{key, *key, key, *key}
 	var out bytes.Buffer
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%p", "%T"} {
-		fmt.Fprintf(&out, verb+"\n", key)
-		fmt.Fprintf(&out, verb+"\n", *key)
-		fmt.Fprintf(&out, verb+"\n", h)
-		fmt.Fprintf(&out, verb+"\n", &h)
-		fmt.Fprintf(&out, verb+"\n", []any{key, h})
-	}
-	for _, v := range []any{key, *key, h, map[string]any{"key": key}} {
+	for _, v := range []any{key, *key, h, &h, []any{key, h}, map[string]any{"key": key}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T"} {
+			fmt.Fprintf(&out, verb+"\n", v)
+		}
 		text, err := json.Marshal(v)
 		if err != nil {
 			t.Error(err)
@@ -205,30 +200,12 @@ func TestKeyHidden(t *testing.T) {
 		slog.New(slog.NewTextHandler(&out, nil)).Info("x", "key", v)
 		slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "key", v)
 	}
-	for _, got := range []string{key.String(), key.GoString(), fmt.Sprint(key), fmt.Sprintf("%d", *key), key.LogValue().String()} {
-		if got != "[key]" {
-			t.Errorf("got %q, want [key]", got)
+	for _, b := range [][]byte{private.Seed()[:8], private[:8]} {
+		for _, secret := range []string{string(b), fmt.Sprintf("%x", b), fmt.Sprintf("%X", b), strings.Trim(fmt.Sprint(b), "[]"), base64.RawStdEncoding.EncodeToString(b)[:10]} {
+			if strings.Contains(out.String(), secret) {
+				t.Errorf("the output has the private key as %q", secret)
+			}
 		}
-	}
-	if text, err := key.MarshalText(); string(text) != "[key]" || err != nil {
-		t.Errorf("MarshalText: got %q, %v", text, err)
-	}
-	if got, err := json.Marshal(key); string(got) != `"[key]"` || err != nil {
-		t.Errorf("JSON: got %s, %v", got, err)
-	}
-	seed := private.Seed()
-	forms := []string{string(seed)}
-	for _, b := range [][]byte{seed[:8], private[:8]} {
-		forms = append(forms, fmt.Sprintf("%x", b), fmt.Sprintf("%X", b), strings.Trim(fmt.Sprint(b), "[]"), strings.Trim(fmt.Sprintf("%#v", b), "[]byte{}"),
-			base64.RawStdEncoding.EncodeToString(b)[:10], base64.RawURLEncoding.EncodeToString(b)[:10])
-	}
-	for _, secret := range forms {
-		if strings.Contains(out.String(), secret) {
-			t.Errorf("the output has the private key as %q", secret)
-		}
-	}
-	if !ed25519.Verify(public, []byte("message"), key.Sign([]byte("message"))) {
-		t.Error("the signature is not valid")
 	}
 }
 
