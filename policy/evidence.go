@@ -1,10 +1,8 @@
 package policy
 
 import (
-	"cmp"
 	"time"
 
-	"robotsgate/policy/canonical"
 	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
@@ -47,7 +45,6 @@ type Explanation struct {
 	Allowed  bool  `json:"allowed"`
 	Enforced *bool `json:"enforced,omitempty"` // false: it would be denied, but is sent
 	Evidence
-	Lost     []RuleEvidence `json:"lost,omitempty"`  // see [Decision.Lost]; Explain leaves it empty
 	Usage    []usage.Detail `json:"usage,omitempty"` // what robots.txt and tdmrep.json state for the URL
 	Licenses []string       `json:"licenses,omitempty"`
 	Reserved *usage.Detail  `json:"reserved,omitempty"` // see [Decision]
@@ -77,19 +74,6 @@ func (d *Decision) CrawlDelay() *float64 {
 		return &delay
 	}
 	return nil
-}
-
-// Lost returns the other rules that match a target, which lost to d.Rule, the strongest first.
-func (d *Decision) Lost(t canonical.Target) (lost []RuleEvidence) {
-	if d.Reason != ByRule {
-		return nil
-	}
-	for _, r := range d.Group.Matching(cmp.Or(d.ReadAs, t.Path)) {
-		if r.Line != d.Rule.Line {
-			lost = append(lost, RuleEvidence{r.Line, r.String()})
-		}
-	}
-	return lost
 }
 
 // Explain returns d in JSON form.

@@ -63,6 +63,6 @@ func (a *admin) decide(r *http.Request) (*policy.Explanation, *policy.Decision, 
 		return nil, nil, http.StatusBadGateway, err
 	}
 	e := d.Explain(target.String())
-	e.Lost, e.Override = d.Lost(target), d.Permit(target, http.MethodGet)
+	e.Override = d.Permit(target, http.MethodGet)
 	return &e, &d, http.StatusOK, nil
 }

@@ -137,7 +137,7 @@ func TestExplain(t *testing.T) {
 		o := &origin{status: 200, body: rules, crawlers: []*policy.Crawler{{Name: "trial", Mode: policy.Report, Tokens: []string{"foobot"}}}}
 		h := listener(t, o)
 		has(t, see(t, h, "/?url=http://a.example/private/x&crawler=default&agent=&token="), "Denied The longest matching rule decides",
-			"URL http://a.example/private/x", "Rule line 2: Disallow: /private/", "Lines around it User-agent: * Disallow: /private/ Disallow: /p", "Other matching rules line 3: Disallow: /p",
+			"URL http://a.example/private/x", "Rule line 2: Disallow: /private/", "Lines around it User-agent: * Disallow: /private/ Disallow: /p",
 			"Product token none: only the group for * applies", "Group *", "robots.txt fresh, status 200, fetched just now http://a.example/robots.txt")
 		page := see(t, h, "/?url=http://a.example/foo&crawler=trial&agent=Foo%22/1&token=")
 		has(t, page, "Would be denied; report mode lets the request through", "Product token foobot")

@@ -261,7 +261,6 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 
 func (c *Check) print(w io.Writer, url string, t canonical.Target, d *policy.Decision) error {
 	e := d.Explain(url)
-	e.Lost = d.Lost(t)
 	if t.Host != noHost {
 		e.Override = d.Permit(t, http.MethodGet)
 	}

@@ -3,7 +3,6 @@ package robotstxt
 import (
 	"cmp"
 	"math"
-	"slices"
 )
 
 // A Reason says why a Verdict is what it is.
@@ -96,28 +95,6 @@ func (g Group) Match(path string) (r Rule, ok bool) {
 		return Rule{}, false
 	}
 	return g.file.public(best), true
-}
-
-// Matching returns the rules of the group that match path, a URL's path and query in
-// wire order: first the one that governs it, as Match finds it, then the others in the
-// order in which they would take its place. It is for explanations. Of rules that take more
-// steps than a decision may, some can be missing.
-func (g Group) Matching(path string) []Rule {
-	var found []*rule
-	steps, p := maxSteps, newPath(path)
-	for s := range g.sections() {
-		for i := range s.rules {
-			if steps > 0 && p.Matches(s.rules[i].pattern, &steps) {
-				found = append(found, &s.rules[i])
-			}
-		}
-	}
-	slices.SortFunc(found, byRank)
-	rules := make([]Rule, len(found))
-	for i, r := range found {
-		rules[i] = g.file.public(r)
-	}
-	return rules
 }
 
 // byRank puts the rule that governs first.
