@@ -254,19 +254,3 @@ func FuzzMerge(f *testing.F) {
 		}
 	})
 }
-
-// TestMergeRefreshed: a refresh is learned, also without an answer.
-func TestMergeRefreshed(t *testing.T) {
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := &Snapshot{Status: 200, Fetched: at}
-	known, refreshed := Set{Good: s, Last: s}, Set{Refreshed: at.Add(time.Minute)}
-	for _, test := range []struct {
-		a, b    Set
-		learned bool
-	}{{known, refreshed, true}, {refreshed, known, true}, {known, Set{}, false}, {known, known, false}} {
-		got, learned := Merge(test.a, test.b)
-		if learned != test.learned || got.Good != s || !got.Refreshed.Equal(later(test.a.Refreshed, test.b.Refreshed)) {
-			t.Errorf("%+v and %+v: got %+v, %v", test.a, test.b, got, learned)
-		}
-	}
-}
