@@ -81,10 +81,8 @@ type Options struct {
 	Silence time.Duration
 	Log     *slog.Logger  // nil: nothing is logged
 	Done    func(*Record) // called when a request has been served; may be nil
-	// Descriptors shares the file descriptors between clients and origins; nil: no bound is
-	// known. It bounds how many connections are rejected at a time. When descriptors have run
-	// out, the listener closes idle connections to origins.
-	Descriptors *Descriptors
+	// OriginConns has the connections of the Upstream, so that one that the network redirects to the gate is refused; may be nil.
+	OriginConns *OriginConns
 	// Ready is called before every decision: an error refuses the request. May be nil.
 	Ready func() error
 }
@@ -145,7 +143,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Bundle = func() []byte { return nil }
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	o.Descriptors = cmp.Or(o.Descriptors, &Descriptors{})
+	o.OriginConns = cmp.Or(o.OriginConns, &OriginConns{})
 	o.Silence = cmp.Or(o.Silence, 15*time.Minute)
 	limits := DefaultLimits()
 	o.Limits.MaxHeaderBytes = cmp.Or(o.Limits.MaxHeaderBytes, limits.MaxHeaderBytes)
@@ -157,8 +155,7 @@ func (o Options) withDefaults() (Options, error) {
 // listener returns a listener that accepts clients within the limits.
 func (p *Proxy) listener(l net.Listener) *client.Listener {
 	return &client.Listener{
-		Listener: p.Descriptors.Listener(l), Limits: &p.conns, Hints: &p.hints, Log: p.Log,
-		MaxRejecting: int64(p.Descriptors.Other(client.MaxRejecting)),
+		Listener: l, Limits: &p.conns, Hints: &p.hints, Log: p.Log,
 	}
 }
 

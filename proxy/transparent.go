@@ -116,7 +116,7 @@ func (p *Proxy) serveBeginning(b *beginning, rd *bufio.Reader) {
 	c := b.client
 	first, err := rd.Peek(1)
 	switch {
-	case b.redirected && p.Descriptors.Dialled(c.RemoteAddr(), c.LocalAddr()): // by now that is known: the dialler has sent something
+	case b.redirected && p.OriginConns.Dialled(c.RemoteAddr(), c.LocalAddr()): // by now that is known: the dialler has sent something
 		p.redirected.Refuse(c, IsOwn, p.Log)
 	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
 		c.Close() // it has sent nothing: a probe of the port, say

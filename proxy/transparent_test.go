@@ -280,8 +280,8 @@ func TestTransparentWebSocket(t *testing.T) {
 
 // A connection of the gate to an origin that is redirected to the gate again is refused, so that it can't dial for ever.
 func TestTransparentOwnConnection(t *testing.T) {
-	shared := &proxy.Descriptors{}
-	g := proxytest.Start(t, proxytest.Options{Descriptors: shared, Proxy: func(o *proxy.Options) { o.Descriptors = shared }})
+	shared := &proxy.OriginConns{}
+	g := proxytest.Start(t, proxytest.Options{OriginConns: shared, Proxy: func(o *proxy.Options) { o.OriginConns = shared }})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -292,8 +292,8 @@ func TestTransparentOwnConnection(t *testing.T) {
 	if n := g.Proxy.Redirections(); n.Refused[proxy.IsOwn] == 0 || n.Served > 0 {
 		t.Errorf("got %+v: %s", n, body)
 	}
-	if n := shared.InUse(); n > 0 {
-		t.Errorf("%d descriptors are in use", n)
+	if n := shared.Len(); n > 0 {
+		t.Errorf("%d connections are open", n)
 	}
 	conn := dialed(t, l.Addr().String())
 	io.WriteString(conn, to(l.Addr().String(), "/a"))

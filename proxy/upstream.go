@@ -38,10 +38,9 @@ func DefaultEgress() Egress {
 // A Transport is the Upstream that connects to origins, directly or through a parent proxy.
 type Transport = origin.Transport
 
-// NewTransport returns a Transport. It takes no proxy from the environment. All Transports with the same d share its
-// bound; nil: there is no bound. The error is about the parent's scheme.
-func NewTransport(e Egress, d *Descriptors) (*Transport, error) { return origin.New(e, d) }
+// NewTransport returns a Transport. It takes no proxy from the environment. Its connections are in
+// conns, which may be nil. The error is about the parent's scheme.
+func NewTransport(e Egress, conns *OriginConns) (*Transport, error) { return origin.New(e, conns) }
 
-// Descriptors divides the file descriptors that the process may open between clients, origins and the rest. The zero
-// value sets no bound.
-type Descriptors = origin.Descriptors
+// OriginConns are the open connections to origins, of all Transports.
+type OriginConns = origin.Conns

@@ -53,7 +53,6 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 	if err != nil {
 		return err
 	}
-	g.WarnDescriptors()
 	banner := io.Out
 	if c.Log.Audit.File == "-" {
 		banner = io.Err                // stdout is for records

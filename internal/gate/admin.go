@@ -83,7 +83,6 @@ func (g *Gate) watchMetrics() {
 		Snapshots:    func() (origins, bytes int64) { u := g.store.Usage(); return u.Origins, u.Bytes },
 		SaveError:    g.engine.Snapshots().SaveError,
 		Lost:         g.audit.Lost,
-		Failures:     g.descriptors.Failures,
 		Waiting:      g.pacer.Waiting,
 		CAEnds:       func() time.Time { return g.authority.Certificate().NotAfter },
 	}

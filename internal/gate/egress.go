@@ -15,7 +15,7 @@ import (
 
 // Upstream returns the transport to origins. It refuses requests to own addresses. Commands
 // without a gate pass nil for own and d.
-func Upstream(c *Config, roots *x509.CertPool, own []netip.AddrPort, d *proxy.Descriptors) (*proxy.Transport, error) {
+func Upstream(c *Config, roots *x509.CertPool, own []netip.AddrPort, d *proxy.OriginConns) (*proxy.Transport, error) {
 	e := c.Egress
 	e.Roots, e.Own = roots, func() []netip.AddrPort { return own }
 	e.HowToPermit = func(addr netip.Addr) string { return howToPermit(c, addr) }

@@ -57,7 +57,7 @@ type Gate struct {
 	mistakes   atomic.Pointer[[]string] // of the configuration that was refused last; nil: it was not refused
 	waiting    atomic.Pointer[[]string] // keys that were changed, and that a restart puts in force; nil: none
 
-	descriptors   *proxy.Descriptors
+	originConns   *proxy.OriginConns
 	listener      net.Listener
 	transparent   net.Listener // for redirected connections; nil: none
 	adminListener net.Listener
@@ -95,7 +95,7 @@ func New(c *Config, o Options) (_ *Gate, err error) {
 	g.level.Set(c.Log.Level)
 	g.log = Logger(c.Log.Format, g.level, o.Err)
 	redirectStdLog(g.log)
-	g.descriptors = &proxy.Descriptors{Limit: descriptorLimit(), Log: g.log}
+	g.originConns = &proxy.OriginConns{}
 	defer func() {
 		if err != nil {
 			g.Close()
@@ -152,7 +152,7 @@ func (g *Gate) openEngine() (err error) {
 	if err != nil {
 		return err
 	}
-	if g.upstream, err = Upstream(c, pool, g.own, g.descriptors); err != nil {
+	if g.upstream, err = Upstream(c, pool, g.own, g.originConns); err != nil {
 		return err
 	}
 	if g.engine, err = policy.New(g.engineConfig()); err != nil {
@@ -175,7 +175,7 @@ func (g *Gate) wire() (err error) {
 		return err
 	}
 	o := proxy.Options{Settings: g.settings(text), Limits: c.Limits.Limits}
-	o.Remembered, o.Log, o.Descriptors = g.remembered, g.log, g.descriptors
+	o.Remembered, o.Log, o.OriginConns = g.remembered, g.log, g.originConns
 	o.Leaf, o.CA = g.authority.Leaf, g.authority.PEM
 	roots, _, _ := ca.SystemRoots() // openTrust has warned of an error
 	o.Bundle = func() []byte { return g.authority.Bundle(roots) }

@@ -35,7 +35,7 @@ func (g *Gate) listen() (err error) {
 			return err
 		}
 		// The admin listener must not use up the proxy's file descriptors.
-		g.adminListener = netutil.LimitListener(g.descriptors.Listener(g.adminListener), g.descriptors.Other(maxAdminConns))
+		g.adminListener = netutil.LimitListener(g.adminListener, maxAdminConns)
 	}
 	for _, l := range []net.Listener{g.listener, g.transparent, g.adminListener} {
 		if l == nil {
@@ -77,15 +77,4 @@ func howToChoose(key string) string {
 		return ", here and in the rules that redirect to it"
 	}
 	return ": robotsgate serve --admin 127.0.0.1:PORT"
-}
-
-// WarnDescriptors warns if the process may not open enough files for
-// limits.max_connections. A client takes a descriptor, and its origin another.
-func (g *Gate) WarnDescriptors() {
-	configured := g.config.Limits.MaxConnections
-	if clients := g.descriptors.Clients(configured); clients < configured {
-		g.log.Warn(fmt.Sprintf("the limit on open files is too low for limits.max_connections: %d clients at once are served; "+
-			"raise it (ulimit -n, LimitNOFILE in a systemd unit, ulimits in a compose file), or lower limits.max_connections", clients),
-			"open_files", descriptorLimit(), "needed", 2*configured, "limits.max_connections", configured)
-	}
 }

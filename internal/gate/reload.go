@@ -73,7 +73,6 @@ func (g *Gate) reload(r revision) {
 	for _, w := range r.config.Warnings() {
 		g.log.Warn("configuration", "warning", w.String())
 	}
-	g.WarnDescriptors()
 	g.metrics.Reload(true)
 	g.mistakes.Store(nil)
 	g.logSigning()
@@ -116,7 +115,7 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 	// With the same settings the connections to origins are kept. The contents of ca_file
 	// may have changed.
 	if next.Egress.CAFile != "" || !reflect.DeepEqual(next.Egress, old.Egress) {
-		if upstream, err = Upstream(next, r.roots, g.own, g.descriptors); err != nil {
+		if upstream, err = Upstream(next, r.roots, g.own, g.originConns); err != nil {
 			return nil, err
 		}
 	}
@@ -157,6 +156,5 @@ func (g *Gate) settings(text []byte) proxy.Settings {
 	if c.Pace.On() {
 		s.Pacer = g.pacer
 	}
-	s.MaxConnections = g.descriptors.Clients(s.MaxConnections)
 	return s
 }

@@ -47,7 +47,6 @@ func watchedSources() Sources {
 		Snapshots: func() (int64, int64) { return 9, 10 },
 		SaveError: func() error { return errors.New("full") },
 		Lost:      func() int64 { return 11 },
-		Failures:  func() int64 { return 14 },
 		Waiting:   func() int { return 15 },
 		CAEnds:    func() time.Time { return time.Unix(1800000000, 0) },
 		Fleet: func() fleet.Status {
@@ -172,7 +171,6 @@ func TestWatch(t *testing.T) {
 		`robotsgate_snapshot_save_failing 1`,
 		`robotsgate_audit_checkpoint_failing 1`,
 		`robotsgate_audit_lost_records_total 11`,
-		`robotsgate_resource_failures_total 14`,
 		`robotsgate_ca_expiry_timestamp_seconds 1.8e+09`,
 		`robotsgate_audit_not_continued 1`,
 		`robotsgate_audit_checkpoint_records 21`,

@@ -23,7 +23,6 @@ type Sources struct {
 	Snapshots    func() (origins int64, bytes int64) // in the store
 	SaveError    func() error                        // why snapshots can't be saved; nil: they can
 	Lost         func() int64                        // entries of the audit log that could not be written
-	Failures     func() int64                        // see proxy.Descriptors
 	Waiting      func() int                          // requests that wait for their turn
 	CAEnds       func() time.Time                    // when the CA's certificate expires
 	Fleet        func() fleet.Status                 // may be nil: the gate is in no fleet, and has no metrics of one
@@ -74,7 +73,6 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	send(gauge, "robotsgate_snapshot_bytes", "Size of all snapshots and their index in the store.", bytes, nil)
 	send(gauge, "robotsgate_snapshot_save_failing", "1 while snapshots can't be saved in the store, and stay in memory.", flag(w.SaveError() != nil), nil)
 	send(counter, "robotsgate_audit_lost_records_total", "Audit records that could not be written.", w.Lost(), nil)
-	send(counter, "robotsgate_resource_failures_total", "Connections that could not be opened or accepted because no file descriptor, local port or memory was left.", w.Failures(), nil)
 	send(gauge, "robotsgate_pace_waiting", "Requests that wait for their turn at an origin.", int64(w.Waiting()), nil)
 	send(gauge, "robotsgate_ca_expiry_timestamp_seconds", "When the CA's certificate expires.", w.CAEnds().Unix(), nil)
 	if w.Fleet != nil {

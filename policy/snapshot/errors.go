@@ -20,7 +20,7 @@ var (
 	// ErrNoHost says that the origin's name does not resolve, so that no request can be sent.
 	ErrNoHost = errors.New("host name does not resolve")
 	// ErrExhausted says that the gate's own machine could not open a connection, because it had
-	// no file descriptor, local port or memory left. That says nothing about the origin.
+	// no file descriptor left. That says nothing about the origin.
 	ErrExhausted = errors.New("the gate is out of resources for a connection")
 	// ErrBusy says that as many large robots.txt files as may be are being read, so
 	// that the origin's could not be.

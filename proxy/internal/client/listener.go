@@ -15,12 +15,11 @@ import (
 // A Listener accepts clients' connections within limits.
 type Listener struct {
 	net.Listener
-	TLS          *tls.Config                 // for clients that speak TLS to the gate itself; nil: the connections are not looked into
-	Socks        func(c *Conn, first []byte) // takes over a connection that begins like SOCKS, with what was read of it; used if TLS is not nil
-	Limits       *ConnLimits
-	Hints        *TrustHints
-	Log          *slog.Logger
-	MaxRejecting int64 // connections over a limit that are answered at the same time
+	TLS    *tls.Config                 // for clients that speak TLS to the gate itself; nil: the connections are not looked into
+	Socks  func(c *Conn, first []byte) // takes over a connection that begins like SOCKS, with what was read of it; used if TLS is not nil
+	Limits *ConnLimits
+	Hints  *TrustHints
+	Log    *slog.Logger
 
 	rejecting atomic.Int64
 }
@@ -39,7 +38,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return c, nil
 		}
 		l.Limits.Reject(limit, client.String())
-		if l.rejecting.Add(1) > l.MaxRejecting {
+		if l.rejecting.Add(1) > maxRejecting {
 			l.rejecting.Add(-1)
 			conn.Close()
 			continue

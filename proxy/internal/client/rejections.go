@@ -59,8 +59,8 @@ func (r *Rejections) Add(name string) (names []string) {
 const overLimit = "HTTP/1.1 503 Too many connections\r\nContent-Type: text/plain\r\nContent-Length: 40\r\n" +
 	"Retry-After: 1\r\nConnection: close\r\n\r\nrobotsgate: too many open connections.\r\n"
 
-// MaxRejecting bounds the connections to which the response is being sent.
-const MaxRejecting = 100
+// maxRejecting bounds the connections to which the response is being sent.
+const maxRejecting = 100
 
 // rejectOverLimit answers a client over a limit, and closes the connection. It first waits a
 // moment for the request: some clients do not expect a response before they have sent one, and

@@ -3,11 +3,9 @@ package origin_test
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -35,11 +33,11 @@ type control func(context.Context, string, string, syscall.RawConn) error
 // A connector is the transport of a gate, and the descriptors that it may use.
 type connector struct {
 	*origin.Transport
-	descriptors *origin.Descriptors
+	conns *origin.Conns
 }
 
 // startConnecting starts a gate that connects to origins with the connector that it returns.
-func startConnecting(t *testing.T, o proxytest.Options, d *origin.Descriptors, c control) (*proxytest.Gate, connector) {
+func startConnecting(t *testing.T, o proxytest.Options, d *origin.Conns, c control) (*proxytest.Gate, connector) {
 	t.Helper()
 	var config proxy.Egress
 	var transport *origin.Transport
@@ -69,7 +67,7 @@ func (c connector) closeKept(t *testing.T) {
 	t.Helper()
 	proxytest.Eventually(t, "no connection to an origin is left", func() bool {
 		c.CloseIdleConnections()
-		return c.descriptors.InUse() == 0
+		return c.conns.Len() == 0
 	})
 }
 
@@ -100,13 +98,10 @@ func TestShortages(t *testing.T) {
 	}{
 		{syscall.EMFILE, "file descriptors"},
 		{syscall.ENFILE, "file descriptors of the whole machine"},
-		{syscall.ENOBUFS, "memory for connections"},
-		{syscall.ENOMEM, "memory for connections"},
-		{syscall.EADDRNOTAVAIL, "local ports for connections to this origin"},
 	} {
 		t.Run(k.what+" "+k.errno.Error(), func(t *testing.T) {
 			var short atomic.Bool
-			g, c := startConnecting(t, proxytest.Options{}, &origin.Descriptors{}, shortOf(k.errno, short.Load))
+			g, c := startConnecting(t, proxytest.Options{}, &origin.Conns{}, shortOf(k.errno, short.Load))
 			g.Ways(t, func(t *testing.T, v proxytest.Way) {
 				short.Store(true)
 				resp, body := v.Get(t, "/a")
@@ -137,7 +132,7 @@ func TestShortageBeforeParent(t *testing.T) {
 			var short atomic.Bool
 			g, c := startConnecting(t, proxytest.Options{Parent: proxytest.StartParent(t, scheme), Proxy: func(o *proxy.Options) {
 				o.Settings.Passthrough = func(host string) bool { return host == "unseen.example.com" }
-			}}, &origin.Descriptors{}, shortOf(syscall.EMFILE, short.Load))
+			}}, &origin.Conns{}, shortOf(syscall.EMFILE, short.Load))
 			g.HTTP, g.HTTPS = "http://away.example.com", "https://away.example.com"
 			g.Ways(t, func(t *testing.T, v proxytest.Way) {
 				short.Store(true)
@@ -165,7 +160,7 @@ func TestShortageBeforeParent(t *testing.T) {
 // TestShortageInPassthrough: a tunnel that is not opened is refused as a request is.
 func TestShortageInPassthrough(t *testing.T) {
 	var short atomic.Bool
-	g, c := startConnecting(t, proxytest.Options{Proxy: proxytest.PassThrough}, &origin.Descriptors{}, shortOf(syscall.EMFILE, short.Load))
+	g, c := startConnecting(t, proxytest.Options{Proxy: proxytest.PassThrough}, &origin.Conns{}, shortOf(syscall.EMFILE, short.Load))
 	for range 2 { // before the decision about the host, and after it
 		short.Store(true)
 		_, resp := g.ConnectTo(t, proxytest.Host(g.HTTPS))
@@ -212,10 +207,10 @@ func TestShortageInLookupBeforeParent(t *testing.T) {
 // TestTriedAgain: where idle connections can be closed, nothing is refused.
 func TestTriedAgain(t *testing.T) {
 	var tries atomic.Int64
-	g, c := startConnecting(t, proxytest.Options{}, &origin.Descriptors{}, shortOf(syscall.EMFILE, func() bool { return tries.Add(1) == 2 }))
+	g, c := startConnecting(t, proxytest.Options{}, &origin.Conns{}, shortOf(syscall.EMFILE, func() bool { return tries.Add(1) == 2 }))
 	resp, _ := g.Get(g.HTTP + "/a") // by the connection of robots.txt
 	proxytest.WantStatus(t, resp, 200)
-	if n := c.descriptors.InUse(); n != 1 {
+	if n := c.conns.Len(); n != 1 {
 		t.Fatalf("%d connections are open", n)
 	}
 	resp, _ = g.Get(g.HTTPS + "/a")
@@ -223,48 +218,7 @@ func TestTriedAgain(t *testing.T) {
 	if n := tries.Load(); n != 3 {
 		t.Errorf("%d attempts to connect", n)
 	}
-	if n := c.descriptors.InUse(); n != 1 {
+	if n := c.conns.Len(); n != 1 {
 		t.Errorf("%d connections are open: is that to the other origin still kept?", n)
 	}
-}
-
-// TestWithinShare: connections to origins keep within their share. An idle one makes room for
-// another; where all are in use, the request is refused, and nothing is counted twice.
-func TestWithinShare(t *testing.T) {
-	d := &origin.Descriptors{Limit: 64, Log: slog.New(slog.DiscardHandler)} // 8 for connections to origins
-	release := make(chan struct{})
-	hold := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/held" {
-			rw.Header().Set("Content-Type", "text/plain") // no head to wait for
-			rw.(http.Flusher).Flush()
-			<-release
-		}
-	})
-	g, _ := startConnecting(t, proxytest.Options{Handler: hold}, d, nil)
-	_, port, _ := net.SplitHostPort(proxytest.Host(g.HTTP))
-	client := g.Client()
-	get := func(page string) int {
-		resp, err := client.Get(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp.StatusCode != 200 || !strings.HasSuffix(page, "/held") {
-			resp.Body.Close()
-		} else {
-			t.Cleanup(func() { resp.Body.Close() })
-		}
-		return resp.StatusCode
-	}
-	var statuses []int
-	for range 9 {
-		statuses = append(statuses, get("http://127.0.0.1:"+port+"/held"))
-	}
-	// The attempt to connect counts for two, so that the last is one too many.
-	if want := []int{200, 200, 200, 200, 200, 200, 200, 503, 503}; !slices.Equal(statuses, want) {
-		t.Errorf("got %v, want %v", statuses, want)
-	}
-	if d.InUse() != 7 || d.Failures() != 2 {
-		t.Errorf("%d in use, %d failures", d.InUse(), d.Failures())
-	}
-	close(release)
 }

@@ -64,7 +64,7 @@ func TestMixedAddresses(t *testing.T) {
 // A name that changes its address between two lookups gains nothing: the guard judges each address that is dialled,
 // also when the name has been permitted before.
 func TestChangedAddress(t *testing.T) {
-	g, c := startConnecting(t, proxytest.Options{}, &origin.Descriptors{}, nil)
+	g, c := startConnecting(t, proxytest.Options{}, &origin.Conns{}, nil)
 	at := func(addr string) { proxytest.Changing.Store(&addr) }
 	defer proxytest.Changing.Store(nil)
 	for _, origin := range []string{g.HTTP, g.HTTPS} {

@@ -232,7 +232,7 @@ func TestMayBeAddress(t *testing.T) {
 // The parent proxy is that of the configuration. The variables of the environment may lead to the gate itself.
 func TestNoProxyOfEnvironment(t *testing.T) {
 	for _, c := range []Config{{}, {MaxConnsPerHost: 1}} {
-		u := newTransport(t, c, &Descriptors{})
+		u := newTransport(t, c, &Conns{})
 		if u.netHTTP.http2.Proxy != nil || u.netHTTP.http1.Proxy != nil {
 			t.Errorf("%+v: net/http looks for a proxy", c)
 		}

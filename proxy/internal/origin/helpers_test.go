@@ -16,7 +16,7 @@ var quietLog = slog.New(slog.DiscardHandler)
 const patience = 10 * time.Second
 
 // newTransport returns a Transport, which is closed when the test ends.
-func newTransport(t *testing.T, c Config, d *Descriptors) *Transport {
+func newTransport(t *testing.T, c Config, d *Conns) *Transport {
 	t.Helper()
 	u, err := New(c, d)
 	if err != nil {

@@ -18,7 +18,7 @@ func TestMaxConnsPerHost(t *testing.T) {
 		<-goOn
 	}))
 	defer s.Close()
-	u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxConnsPerHost: 2}, &Descriptors{})
+	u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxConnsPerHost: 2}, &Conns{})
 	get := func(ctx context.Context) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, http.NoBody)
 		if err != nil {

@@ -52,11 +52,11 @@ const http1Time = 10 * time.Minute
 // limit returns how long to wait for the head of a response: to connect, for the TLS handshake, and for the response.
 func limit(c Config) time.Duration { return 2*c.DialTimeout + c.ResponseHeaderTimeout }
 
-func (u *Transport) newNetHTTP(c Config, idle int) *netHTTP {
-	n := &netHTTP{limit: limit(c), check: u.checkLogin, http1: u.newTransport(c, max(1, idle/16))}
+func (u *Transport) newNetHTTP(c Config) *netHTTP {
+	n := &netHTTP{limit: limit(c), check: u.checkLogin, http1: u.newTransport(c, maxIdle/16)}
 	n.http1.ForceAttemptHTTP2, n.http1.Protocols = false, new(http.Protocols)
 	n.http1.Protocols.SetHTTP1(true)
-	n.http2 = u.newTransport(c, idle)
+	n.http2 = u.newTransport(c, maxIdle)
 	return n
 }
 
@@ -71,7 +71,7 @@ func (u *Transport) newTransport(c Config, idle int) *http.Transport {
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // bodies are passed on as the client asked for them
 		MaxIdleConns:           idle,
-		MaxIdleConnsPerHost:    min(idle, maxIdleOrigin),
+		MaxIdleConnsPerHost:    maxIdleOrigin,
 		MaxConnsPerHost:        c.MaxConnsPerHost,
 		IdleConnTimeout:        c.IdleTimeout,
 		ResponseHeaderTimeout:  c.ResponseHeaderTimeout,

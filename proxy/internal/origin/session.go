@@ -77,7 +77,7 @@ func (u *Transport) senderFor(req *http.Request) (*netHTTP, error) {
 	}
 	c := u.guard.Config
 	c.MaxConnsPerHost = 1 // the messages of a handshake must not be divided between connections
-	n = u.newNetHTTP(c, 1)
+	n = u.newNetHTTP(c)
 	n.http2, n.challenged = n.http1, &u.challenged
 	s.logins[to] = n
 	return n, nil

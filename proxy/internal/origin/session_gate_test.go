@@ -41,8 +41,8 @@ func (o *loginOrigin) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 func TestConnectionsWithLogin(t *testing.T) {
 	for _, parent := range []string{"", "http", "socks5"} {
 		t.Run("parent "+parent, func(t *testing.T) {
-			d := &proxy.Descriptors{}
-			o := proxytest.Options{Handler: (&loginOrigin{state: map[string]string{}}).ServeHTTP, Descriptors: d, Proxy: func(o *proxy.Options) { o.Done = nil }}
+			d := &proxy.OriginConns{}
+			o := proxytest.Options{Handler: (&loginOrigin{state: map[string]string{}}).ServeHTTP, OriginConns: d, Proxy: func(o *proxy.Options) { o.Done = nil }}
 			if parent != "" {
 				o.Parent = proxytest.StartParent(t, parent)
 			}
@@ -74,7 +74,7 @@ func TestConnectionsWithLogin(t *testing.T) {
 					for _, method := range []string{http.MethodGet, http.MethodPost} {
 						want("alice", alice.Client, method, "", 401)
 						want("bob", bob, http.MethodGet, "", 401)
-						before := d.InUse()
+						before := d.Len()
 						want("alice", alice.Client, method, scheme+" TYPE1", 401)
 						want("bob", bob, http.MethodGet, "", 401) // in the middle of the login
 						want("alice", alice.Client, method, scheme+" TYPE3", 200)
@@ -84,7 +84,7 @@ func TestConnectionsWithLogin(t *testing.T) {
 						want("alice", alice.Client, http.MethodGet, "", 200)
 						alice.Client.CloseIdleConnections()
 						bob.CloseIdleConnections()
-						proxytest.Eventually(t, "end of the connections with a login", func() bool { return d.InUse() <= before })
+						proxytest.Eventually(t, "end of the connections with a login", func() bool { return d.Len() <= before })
 						want("alice", alice.Client, method, "", 401)
 					}
 				}

@@ -42,7 +42,7 @@ func startTLSOrigin(t *testing.T, serve http.HandlerFunc) *tlsOrigin {
 	o.upstream = newTransport(t, Config{
 		AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots,
 		DialTimeout: patience, ResponseHeaderTimeout: patience, IdleTimeout: time.Hour,
-	}, &Descriptors{})
+	}, &Conns{})
 	return o
 }
 
@@ -80,7 +80,7 @@ func TestOldTLS(t *testing.T) {
 		defer s.Close()
 		roots := x509.NewCertPool()
 		roots.AddCert(s.Certificate())
-		u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots}, &Descriptors{})
+		u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots}, &Conns{})
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/", http.NoBody)
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
 // Package origin connects to origins. Start with [New]: a [Transport] sends requests and opens tunnels, directly or
 // through a parent proxy, and refuses destinations that the egress rules forbid.
 //
-// net/http's Transport sends them, see [netHTTP]. [Descriptors] bounds the connections of all Transports.
+// net/http's Transport sends them, see [netHTTP]. [Conns] has the connections of all Transports.
 package origin
 
 // Where to change what.
@@ -76,36 +76,34 @@ const (
 type Transport struct {
 	Dialer net.Dialer // of all connections; it is guarded, unless there is a parent
 
-	guard       *guard
-	netHTTP     *netHTTP
-	parent      *url.URL
-	tls         *tls.Config
-	verdicts    recent[verdict]  // on names that a parent will resolve
-	challenged  recent[struct{}] // hosts that have asked for NTLM or Negotiate
-	descriptors *Descriptors
+	guard      *guard
+	netHTTP    *netHTTP
+	parent     *url.URL
+	tls        *tls.Config
+	verdicts   recent[verdict]  // on names that a parent will resolve
+	challenged recent[struct{}] // hosts that have asked for NTLM or Negotiate
+	conns      *Conns
 }
 
-// New returns a Transport whose connections d bounds; nil: there is no bound. It takes no proxy from the environment.
-func New(c Config, d *Descriptors) (*Transport, error) {
+// New returns a Transport whose connections are in conns; nil: no other has them. It takes no proxy from the environment.
+func New(c Config, conns *Conns) (*Transport, error) {
 	if c.Parent != nil && defaultPorts[c.Parent.Scheme] == "" {
 		return nil, fmt.Errorf("the parent proxy's scheme is %q: http, https and socks5 are supported", c.Parent.Scheme)
 	}
 	c.DialTimeout = cmp.Or(c.DialTimeout, DialTimeout)
 	c.ResponseHeaderTimeout = cmp.Or(c.ResponseHeaderTimeout, ResponseHeaderTimeout)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, IdleTimeout)
-	d = cmp.Or(d, &Descriptors{})
 	u := &Transport{
-		Dialer:      net.Dialer{Timeout: c.DialTimeout, KeepAlive: 30 * time.Second},
-		guard:       newGuard(c),
-		parent:      c.Parent,
-		tls:         &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
-		descriptors: d,
+		Dialer: net.Dialer{Timeout: c.DialTimeout, KeepAlive: 30 * time.Second},
+		guard:  newGuard(c),
+		parent: c.Parent,
+		tls:    &tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12},
+		conns:  cmp.Or(conns, &Conns{}),
 	}
 	if c.Parent == nil {
 		u.Dialer.ControlContext = u.guard.control // with a parent, only the parent's address is dialled
 	}
-	u.netHTTP = u.newNetHTTP(c, d.idle())
-	d.add(u)
+	u.netHTTP = u.newNetHTTP(c)
 	return u, nil
 }
 
@@ -114,7 +112,7 @@ func New(c Config, d *Descriptors) (*Transport, error) {
 // httptrace.ClientTrace there.
 func (u *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := u.permits(req.URL.Hostname(), portOf(req.URL)); err != nil {
-		return nil, u.descriptors.mark(err)
+		return nil, marked(err)
 	}
 	sender, err := u.senderFor(req)
 	if err != nil {
@@ -129,7 +127,7 @@ func (u *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode == http.StatusUnauthorized && namesLogin(resp.Header["Www-Authenticate"]):
 		u.challenged.put(req.URL.Host, struct{}{})
 	}
-	return resp, u.descriptors.mark(err)
+	return resp, marked(err)
 }
 
 // Check returns an error if a destination is forbidden, as far as that is known without a lookup of its name: it is
@@ -147,7 +145,7 @@ func (u *Transport) permits(host, port string) error {
 	if v, ok := u.verdicts.get(name); ok && now.Before(v.until) {
 		return v.err
 	}
-	err := u.descriptors.lookup(func() error { return u.guard.resolved(host, port) })
+	err := marked(u.guard.resolved(host, port))
 	if !errors.Is(err, snapshot.ErrExhausted) { // which says nothing about the name
 		u.verdicts.put(name, verdict{err, now.Add(verdictTime)})
 	}
@@ -161,10 +159,7 @@ func (u *Transport) CheckLists(host, port string) error { return u.guard.lists(h
 func (u *Transport) CloseIdleConnections() { u.netHTTP.CloseIdleConnections() }
 
 // Close closes idle connections, and those in use when their response has been read.
-func (u *Transport) Close() {
-	u.descriptors.remove(u)
-	u.netHTTP.CloseIdleConnections()
-}
+func (u *Transport) Close() { u.netHTTP.CloseIdleConnections() }
 
 var defaultPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080"}
 
@@ -190,11 +185,19 @@ func (u *Transport) dialOrigin(ctx context.Context, address string) (net.Conn, e
 	}
 }
 
-// dial opens a connection to an origin, or to the parent if there is one.
+// dial opens a connection to an origin, or to the parent if there is one. When descriptors have run out it closes idle
+// connections and tries once more.
 func (u *Transport) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := u.descriptors.dial(func() (net.Conn, error) { return u.Dialer.DialContext(ctx, network, address) })
-	if err != nil && u.parent != nil && ctx.Err() == nil && !errors.Is(err, snapshot.ErrExhausted) {
+	conn, err := u.Dialer.DialContext(ctx, network, address)
+	if ShortageIn(err) != nil {
+		u.CloseIdleConnections()
+		conn, err = u.Dialer.DialContext(ctx, network, address)
+	}
+	if err == nil {
+		return u.conns.add(conn), nil
+	}
+	if err = marked(err); u.parent != nil && ctx.Err() == nil && !errors.Is(err, snapshot.ErrExhausted) {
 		return nil, fmt.Errorf("%w: %w", snapshot.ErrParent, err)
 	}
-	return conn, err
+	return nil, err
 }

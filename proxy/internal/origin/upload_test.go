@@ -41,7 +41,7 @@ func TestUploadHTTP2(t *testing.T) {
 			roots.AddCert(s.Certificate())
 			c := Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots}
 			configure(&c)
-			u := newTransport(t, c, &Descriptors{})
+			u := newTransport(t, c, &Conns{})
 			send := func(want string) {
 				t.Helper()
 				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, struct{ io.Reader }{strings.NewReader("body")})

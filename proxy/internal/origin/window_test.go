@@ -26,7 +26,7 @@ func TestWindow(t *testing.T) {
 	o := gatetest.StartLineOrigin(t, func(_ int, conn net.Conn) {
 		windows <- initialWindow(tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{*leaf}, NextProtos: []string{"h2"}}))
 	})
-	u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, DialTimeout: patience}, &Descriptors{})
+	u := newTransport(t, Config{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Roots: roots, DialTimeout: patience}, &Conns{})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+o.Host+"/", http.NoBody)
 	if err != nil {
 		t.Fatal(err)

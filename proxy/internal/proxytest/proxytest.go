@@ -52,7 +52,7 @@ type Options struct {
 	Engine      func(*policy.Config)
 	Egress      func(*proxy.Egress)
 	Upstream    func(proxy.Upstream) proxy.Upstream // wraps the transport
-	Descriptors *proxy.Descriptors                  // bound the connections to origins; nil: no bound
+	OriginConns *proxy.OriginConns                  // the connections to origins; may be nil
 	Handler     http.HandlerFunc                    // of the origins; nil: they greet
 	Robots      string                              // the robots.txt of the origins; "": ExampleRobots
 	RobotsTxt   http.HandlerFunc                    // serves robots.txt in place of Robots; may be nil
@@ -119,7 +119,7 @@ func Start(t *testing.T, o Options) *Gate {
 		o.Egress(&egress)
 	}
 	var err error
-	if g.Transport, err = proxy.NewTransport(egress, o.Descriptors); err != nil {
+	if g.Transport, err = proxy.NewTransport(egress, o.OriginConns); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(g.Transport.Close)

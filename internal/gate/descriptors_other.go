@@ -1,5 +1,0 @@
-//go:build !unix
-
-package gate
-
-func descriptorLimit() int { return 0 }
