@@ -16,7 +16,6 @@ import (
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/mcp"
-	"robotsgate/internal/questions"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/proxy"
@@ -49,14 +48,13 @@ func (m *MCP) Run(ctx context.Context, s console.Streams) error {
 	// No proxy: the admin listener can't be reached through one.
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	transport := &http.Transport{DialContext: dialer.DialContext, MaxResponseHeaderBytes: 64 << 10, DisableCompression: true}
-	return mcp.Serve(ctx, s.In, s.Out, mcp.Options{Version: version(), Admin: admin, Crawler: m.Crawler, Transport: transport, Local: local})
+	return mcp.Serve(ctx, s.In, s.Out, mcp.Options{Version: version(), Admin: admin, Crawler: m.Crawler, Transport: transport, Local: local.check})
 }
 
-// A local answers by a configuration, as check and usage do, but the egress guard applies: a model chooses the URLs.
+// A local decides by a configuration, as check does, but the egress guard applies: a model chooses the URLs.
 type local struct {
-	check    *policy.Engine
+	engine   *policy.Engine
 	crawlers policy.Crawlers
-	usage    *questions.Fetcher
 	upstream *proxy.Transport
 }
 
@@ -65,17 +63,12 @@ func newLocal(cfg *gate.Config, admin string) (*local, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &local{crawlers: gate.Crawlers(cfg), upstream: upstream}
-	if l.check, err = policy.New(engineConfig(cfg, upstream)); err != nil {
-		return nil, err
-	}
-	l.usage, err = newFetcher(cfg, upstream)
-	return l, err
+	engine, err := policy.New(engineConfig(cfg, upstream))
+	return &local{engine, gate.Crawlers(cfg), upstream}, err
 }
 
 func (l *local) close() {
-	l.check.Close()
-	l.usage.Engine.Close()
+	l.engine.Close()
 	l.upstream.Close()
 }
 
@@ -89,43 +82,23 @@ func ownAddresses(all ...string) (own []netip.AddrPort) {
 	return own
 }
 
-// crawler returns the crawler that a question names.
-func (l *local) crawler(q mcp.Question) (*policy.Crawler, error) {
-	c := Check{Agent: q.Agent, Crawler: q.Crawler}
-	if q.Token != "" {
-		c.Token = []string{q.Token}
-	}
-	return c.crawler(l.crawlers)
-}
-
-func (l *local) Check(ctx context.Context, q mcp.Question) (*policy.Explanation, error) {
+func (l *local) check(ctx context.Context, q mcp.Question) (*policy.Explanation, error) {
 	target, err := canonical.ReadURL(q.URL)
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
-	k, err := l.crawler(q)
+	c := Check{Agent: q.Agent, Crawler: q.Crawler}
+	if q.Token != "" {
+		c.Token = []string{q.Token}
+	}
+	k, err := c.crawler(l.crawlers)
 	if err != nil {
 		return nil, err
 	}
-	d, err := l.check.Decide(ctx, policy.Request{Target: target, Crawler: k, UserAgent: q.Agent})
+	d, err := l.engine.Decide(ctx, policy.Request{Target: target, Crawler: k, UserAgent: q.Agent})
 	if err != nil {
 		return nil, explained(target, err)
 	}
 	e := d.Explain(target.String())
 	return &e, nil
-}
-
-func (l *local) Usage(ctx context.Context, q mcp.Question) (a questions.UsageAnswer, notes []string, err error) {
-	k, err := l.crawler(q)
-	if err != nil {
-		return a, nil, err
-	}
-	r, err := l.usage.Fetch(ctx, q.URL, k, q.Agent)
-	if err != nil {
-		return a, nil, err
-	}
-	if r.Failed != nil {
-		return a, nil, r.Failed
-	}
-	return r.Answer(), append(r.Remarks(""), r.Unread()...), nil
 }

@@ -67,9 +67,6 @@ func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 			s.Note("%s", remark)
 		}
 	}
-	for _, mistake := range read.Unread() {
-		s.Note("%s", mistake)
-	}
 	a := read.Answer()
 	if u.JSON {
 		err = console.JSON(s.Out, a)

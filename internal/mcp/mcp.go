@@ -1,15 +1,6 @@
 // Package mcp serves the Model Context Protocol: with its tools a model asks, before it fetches a URL, whether the crawler
-// may, and what for, and afterwards why the gate has refused. The tools change nothing.
+// may, and afterwards why the gate has refused. The tools change nothing.
 package mcp
-
-// Where to change what.
-//
-//	a tool, and its result:
-//		tools.go
-//	what is asked of the gate that runs:
-//		gate.go
-//	how many calls are in progress, and the end of the input:
-//		connection.go
 
 import (
 	"context"
@@ -24,7 +15,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"robotsgate/internal/escape"
-	"robotsgate/internal/questions"
 	"robotsgate/policy"
 )
 
@@ -44,12 +34,8 @@ type Question struct {
 	Agent   string // User-Agent; empty: of no product
 }
 
-// A Local answers without the gate. It must not connect to addresses that the egress rules forbid.
-type Local interface {
-	Check(context.Context, Question) (*policy.Explanation, error)
-	// Usage fetches the page, if its robots.txt allows it. The notes say what the answer lacks.
-	Usage(context.Context, Question) (a questions.UsageAnswer, notes []string, err error)
-}
+// A Local decides without the gate. It must not connect to addresses that the egress rules forbid.
+type Local func(context.Context, Question) (*policy.Explanation, error)
 
 // Options are the sources of the answers.
 type Options struct {
@@ -57,7 +43,7 @@ type Options struct {
 	Admin     string            // URL of the admin listener of the gate that runs; empty: there is none
 	Crawler   string            // of all questions, see [Question]
 	Transport http.RoundTripper // to Admin
-	Local     Local             // decides if no gate runs, and fetches pages
+	Local     Local             // decides if no gate runs
 }
 
 // Serve serves a client until its input ends, and the calls that were in progress then.

@@ -16,9 +16,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"robotsgate/internal/questions"
 	"robotsgate/policy"
-	"robotsgate/policy/usage"
 )
 
 // An admin answers as the admin listener of a gate. A nil admin refuses connections.
@@ -46,9 +44,8 @@ func says(status int, body string) admin {
 
 // A fakeLocal allows every URL.
 type fakeLocal struct {
-	checks, usages atomic.Int32
-	asked          Question                              // the last of Usage
-	check          func(context.Context, Question) error // before the answer; nil: nothing
+	checks atomic.Int32
+	check  func(context.Context, Question) error // before the answer; nil: nothing
 }
 
 func (l *fakeLocal) Check(ctx context.Context, q Question) (*policy.Explanation, error) {
@@ -59,12 +56,6 @@ func (l *fakeLocal) Check(ctx context.Context, q Question) (*policy.Explanation,
 		}
 	}
 	return &policy.Explanation{Allowed: true, Evidence: policy.Evidence{URL: q.URL, ProductToken: q.Token, Reason: policy.NoMatch}}, nil
-}
-
-func (l *fakeLocal) Usage(_ context.Context, q Question) (questions.UsageAnswer, []string, error) {
-	l.usages.Add(1)
-	l.asked = q
-	return questions.UsageAnswer{Usage: map[string]string{"search": "y"}, Detail: []usage.Detail{}, Licenses: []string{}}, []string{"a note"}, nil
 }
 
 // A served is a server and how it ended.
@@ -82,7 +73,7 @@ func serve(t *testing.T, a admin, l *fakeLocal) *served {
 	outR, outW := io.Pipe()
 	s := &served{local: l, in: inW, out: outR, err: make(chan error, 1)}
 	go func() {
-		s.err <- Serve(t.Context(), inR, outW, Options{Version: "1", Admin: "http://127.0.0.1:9310", Transport: a, Local: l})
+		s.err <- Serve(t.Context(), inR, outW, Options{Version: "1", Admin: "http://127.0.0.1:9310", Transport: a, Local: l.Check})
 		inR.Close()
 		outW.Close()
 	}()
@@ -145,7 +136,7 @@ func TestCheck(t *testing.T) {
 	if problem != "" || asked != "http://127.0.0.1:9310/api/decision?agent=TestBot%2F1+%28x%29&token=TestBot&url=http%3A%2F%2Fa.example%2Fx%3Fa%26b" {
 		t.Errorf("asked %s, got %s", asked, problem)
 	}
-	want := map[string]any{"url": "http://a.example/x", "allowed": false, "reason": "rule", "rule": "Disallow: /x[31m y", "line": 7.0, "group": "ab", "product_token": "TestBot", "crawl_delay": 2.5,
+	want := map[string]any{"url": "http://a.example/x", "allowed": false, "reason": "rule", "rule": "Disallow: /x[31m y", "line": 7.0, "group": "ab", "product_token": "TestBot", "crawl_delay": 2.5, "usage": map[string]any{"search": "n"},
 		"robots": map[string]any{"url": "http://a.example/robots.txt", "state": "fresh", "status": 200.0, "age": 60.0}, "decided_by": "the gate at http://127.0.0.1:9310"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %v\nwant %v", got, want)
@@ -156,7 +147,7 @@ func TestCheck(t *testing.T) {
 func TestTools(t *testing.T) {
 	c := serve(t, nil, &fakeLocal{}).client(t)
 	list, err := c.ListTools(t.Context(), nil)
-	if err != nil || len(list.Tools) != 3 {
+	if err != nil || len(list.Tools) != 2 {
 		t.Fatalf("%v, %v", list, err)
 	}
 	for _, tool := range list.Tools {
@@ -186,8 +177,7 @@ func TestArguments(t *testing.T) {
 		{"robots_check", m{"url": "http://a.example/", "token": m{}}, "type"},
 		{"robots_check", m{"url": "http://a.example/", "token": "a\r\nb"}, `token: "a\r\nb" is not a product token`},
 		{"robots_check", m{"url": "http://a.example/" + strings.Repeat("a", 16<<10)}, "the arguments have 16"},
-		{"robots_usage", m{"url": "http://a.example/", "agent": "x"}, "unexpected additional properties"},
-		{"robots_usage", m{"url": "http://a.example/", "token": "secret of the user"}, `token: "secret of the user" is not a product token`},
+		{"robots_check", m{"url": "http://a.example/", "token": "secret of the user"}, `token: "secret of the user" is not a product token`},
 		{"robots_explain", m{}, "give id, or url"},
 		{"robots_explain", m{"id": "A1", "url": "http://a.example/"}, "give id, or url"},
 		{"robots_explain", m{"id": 1}, "type"},
@@ -197,7 +187,7 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s %.60v: got %v, %q, want %q", q.tool, q.arguments, got, problem, q.want)
 		}
 	}
-	if n := local.checks.Load() + local.usages.Load(); n != 0 {
+	if n := local.checks.Load(); n != 0 {
 		t.Errorf("%d questions were answered", n)
 	}
 }
@@ -208,10 +198,6 @@ func TestNoGate(t *testing.T) {
 	c := serve(t, nil, local).client(t)
 	if got, problem := call(t, c, "robots_check", checkArguments{URL: "http://a.example/"}); got["allowed"] != true ||
 		got["decided_by"] != "robotsgate mcp by its own configuration, since no gate answers at http://127.0.0.1:9310" {
-		t.Errorf("got %v, %s", got, problem)
-	}
-	got, problem := call(t, c, "robots_usage", usageArguments{URL: "http://a.example/"})
-	if fmt.Sprint(got) != "map[detail:[] licenses:[] notes:[a note] url:http://a.example/ usage:map[search:y]]" {
 		t.Errorf("got %v, %s", got, problem)
 	}
 	if _, problem := call(t, c, "robots_explain", explainArguments{ID: "A1"}); !strings.HasPrefix(problem, "no gate answers at http://127.0.0.1:9310: ") {
@@ -251,11 +237,10 @@ func TestGateDecides(t *testing.T) {
 				if took := time.Since(begin); took > time.Minute {
 					t.Errorf("it took %v", took)
 				}
-				_, _ = call(t, c, "robots_usage", usageArguments{URL: "http://a.example/"})
 				if _, problem := call(t, c, "robots_explain", explainArguments{ID: "A1"}); problem == "" {
 					t.Error("there is an explanation")
 				}
-				if n := local.checks.Load() + local.usages.Load(); n != 0 {
+				if n := local.checks.Load(); n != 0 {
 					t.Errorf("%d questions were answered without the gate", n)
 				}
 				c.Close()
@@ -265,22 +250,7 @@ func TestGateDecides(t *testing.T) {
 	}
 }
 
-// TestUsageDenied: no page is fetched that the gate denies. What robots.txt states is known all the same.
-func TestUsageDenied(t *testing.T) {
-	local := &fakeLocal{}
-	c := serve(t, says(200, denial), local).client(t)
-	got, problem := call(t, c, "robots_usage", usageArguments{"http://a.example/x", "TestBot"})
-	if u, _ := got["usage"].(map[string]any); u["search"] != "n" || len(got["detail"].([]any)) != 2 || len(got["licenses"].([]any)) != 1 ||
-		!strings.Contains(fmt.Sprint(got["notes"]), "the page was not fetched") {
-		t.Errorf("got %v, %s", got, problem)
-	}
-	if local.usages.Load() != 0 {
-		t.Error("the page was fetched")
-	}
-}
-
-// TestCrawler: all questions are about the crawler that the operator names, and a page is fetched for the product token
-// that the gate's decision obeyed.
+// TestCrawler: all questions are about the crawler that the operator names.
 func TestCrawler(t *testing.T) {
 	var asked []string
 	a := admin(func(r *http.Request) (int, string) {
@@ -290,19 +260,11 @@ func TestCrawler(t *testing.T) {
 	local := &fakeLocal{}
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	go Serve(t.Context(), inR, outW, Options{Admin: "http://127.0.0.1:9310", Transport: a, Local: local, Crawler: "news"})
+	go Serve(t.Context(), inR, outW, Options{Admin: "http://127.0.0.1:9310", Transport: a, Local: local.Check, Crawler: "news"})
 	c := (&served{in: inW, out: outR}).client(t)
 	_, _ = call(t, c, "robots_check", checkArguments{URL: "http://a.example/"})
-	_, _ = call(t, c, "robots_usage", usageArguments{URL: "http://a.example/"})
-	if want := "crawler=news&url=http%3A%2F%2Fa.example%2F"; len(asked) != 2 || asked[0] != want || asked[1] != want {
+	if want := "crawler=news&url=http%3A%2F%2Fa.example%2F"; len(asked) != 1 || asked[0] != want {
 		t.Errorf("asked %q", asked)
-	}
-	if want := (Question{URL: "http://a.example/", Token: "NewsBot"}); local.asked != want {
-		t.Errorf("fetched for %+v", local.asked)
-	}
-	_, _ = call(t, c, "robots_usage", usageArguments{URL: "http://a.example/", Token: "Other"})
-	if local.asked.Token != "Other" {
-		t.Errorf("fetched for %+v", local.asked)
 	}
 }
 
@@ -355,7 +317,7 @@ func TestMessages(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out strings.Builder
-			err := Serve(t.Context(), strings.NewReader(hello+c.message), &out, Options{Transport: admin(nil), Local: &fakeLocal{}})
+			err := Serve(t.Context(), strings.NewReader(hello+c.message), &out, Options{Transport: admin(nil), Local: (&fakeLocal{}).Check})
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 			last := lines[len(lines)-1]
 			if len(lines) != 2 || (err != nil) != c.ends || strings.Contains(last, `"id":null`) != c.ends || !c.ends && !strings.Contains(last, `"result"`) {
@@ -393,7 +355,7 @@ func TestManyAtOnce(t *testing.T) {
 			return nil
 		}}
 		var out strings.Builder
-		if err := Serve(t.Context(), strings.NewReader(hello+calls(200)), &out, Options{Transport: admin(nil), Local: local}); err != nil {
+		if err := Serve(t.Context(), strings.NewReader(hello+calls(200)), &out, Options{Transport: admin(nil), Local: local.Check}); err != nil {
 			t.Error(err)
 		}
 		for i := range 200 {
@@ -413,7 +375,7 @@ func TestSameID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		local := &fakeLocal{check: func(context.Context, Question) error { time.Sleep(time.Second); return nil }} // fake clock
-		if err := Serve(t.Context(), strings.NewReader(hello+twice), &out, Options{Transport: admin(nil), Local: local}); err != nil {
+		if err := Serve(t.Context(), strings.NewReader(hello+twice), &out, Options{Transport: admin(nil), Local: local.Check}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -434,7 +396,7 @@ func TestClientVanishes(t *testing.T) {
 				outR, outW := io.Pipe()
 				ended := make(chan error)
 				go func() {
-					ended <- Serve(t.Context(), io.MultiReader(strings.NewReader(hello+calls(3*maxCalls)), rest), outW, Options{Transport: admin(nil), Local: local})
+					ended <- Serve(t.Context(), io.MultiReader(strings.NewReader(hello+calls(3*maxCalls)), rest), outW, Options{Transport: admin(nil), Local: local.Check})
 				}()
 				line := make([]byte, 10)
 				_, _ = outR.Read(line)

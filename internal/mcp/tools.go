@@ -11,7 +11,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"robotsgate/internal/questions"
 	"robotsgate/policy"
 	"robotsgate/policy/usage"
 )
@@ -23,8 +22,7 @@ type tools struct {
 }
 
 func (t *tools) add(s *sdk.Server) {
-	addTool(s, "robots_check", "Says whether a crawler may fetch a URL, by the site's robots.txt and the operator's overrides, with the rule and its line. It does not fetch the page.", t.check)
-	addTool(s, "robots_usage", "Says what the content of a URL may be used for, such as training of AI: preferences (y or n) with the place that states each, and licences. It fetches the page if robots.txt allows it.", t.usage)
+	addTool(s, "robots_check", "Says whether a crawler may fetch a URL, by the site's robots.txt and the operator's overrides, with the rule and its line, and what robots.txt says about the use of the content (y or n). It does not fetch the page.", t.check)
 	addTool(s, "robots_explain", "Says why the gate has refused a request, named by the id in the refusal or by its URL, and what the operator could change.", t.explain)
 }
 
@@ -58,11 +56,6 @@ type checkArguments struct {
 	Agent string `json:"agent,omitempty" jsonschema:"User-Agent that the crawler sends"`
 }
 
-type usageArguments struct {
-	URL   string `json:"url" jsonschema:"the URL of the content"`
-	Token string `json:"token,omitempty" jsonschema:"product token of the crawler, such as ExampleBot"`
-}
-
 type explainArguments struct {
 	ID  string `json:"id,omitempty" jsonschema:"the id in the body of the refusal"`
 	URL string `json:"url,omitempty" jsonschema:"the URL that was refused"`
@@ -70,20 +63,20 @@ type explainArguments struct {
 
 // A checkResult is a policy.Explanation with a flat rule.
 type checkResult struct {
-	URL          string        `json:"url"`
-	Allowed      bool          `json:"allowed"`
-	Enforced     *bool         `json:"enforced,omitempty"`
-	Reason       policy.Reason `json:"reason"`
-	Rule         string        `json:"rule,omitempty"`
-	Line         int           `json:"line,omitempty"`
-	Group        string        `json:"group,omitempty"`
-	ProductToken string        `json:"product_token,omitempty"`
-	CrawlDelay   *float64      `json:"crawl_delay,omitempty"`
-	Note         string        `json:"note,omitempty"`
-	ReadAs       string        `json:"read_as,omitempty"`
-	Reserved     *usage.Detail `json:"reserved,omitempty"`
-	Robots       *robotsResult `json:"robots,omitempty"`
-	DecidedBy    string        `json:"decided_by"`
+	URL          string            `json:"url"`
+	Allowed      bool              `json:"allowed"`
+	Enforced     *bool             `json:"enforced,omitempty"`
+	Reason       policy.Reason     `json:"reason"`
+	Rule         string            `json:"rule,omitempty"`
+	Line         int               `json:"line,omitempty"`
+	Group        string            `json:"group,omitempty"`
+	ProductToken string            `json:"product_token,omitempty"`
+	CrawlDelay   *float64          `json:"crawl_delay,omitempty"`
+	Note         string            `json:"note,omitempty"`
+	ReadAs       string            `json:"read_as,omitempty"`
+	Usage        map[string]string `json:"usage,omitempty"` // by category, what robots.txt states: y or n
+	Robots       *robotsResult     `json:"robots,omitempty"`
+	DecidedBy    string            `json:"decided_by"`
 }
 
 type robotsResult struct {
@@ -105,15 +98,13 @@ func (t *tools) decide(ctx context.Context, q Question) (e *policy.Explanation, 
 	e, err = t.gate.check(ctx, q)
 	if errors.Is(err, errNoGate) {
 		by = fmt.Sprintf("robotsgate mcp by its own configuration, since %v", err)
-		if e, err = t.local.Check(ctx, q); err != nil {
+		if e, err = t.local(ctx, q); err != nil {
 			err = fmt.Errorf("%s: %w", by, err)
 		}
 		return e, by, err
 	}
-	return e, t.byGate(), err
+	return e, "the gate at " + t.gate.admin, err
 }
-
-func (t *tools) byGate() string { return "the gate at " + t.gate.admin }
 
 func (t *tools) check(ctx context.Context, in checkArguments) (any, error) {
 	e, by, err := t.decide(ctx, Question{URL: in.URL, Token: in.Token, Agent: in.Agent})
@@ -122,7 +113,12 @@ func (t *tools) check(ctx context.Context, in checkArguments) (any, error) {
 	}
 	r := checkResult{
 		URL: e.URL, Allowed: e.Allowed, Enforced: e.Enforced, Reason: e.Reason, Group: e.Group, ProductToken: e.ProductToken,
-		CrawlDelay: e.CrawlDelay, Note: e.Note, ReadAs: e.ReadAs, Reserved: e.Reserved, DecidedBy: by,
+		CrawlDelay: e.CrawlDelay, Note: e.Note, ReadAs: e.ReadAs, Usage: map[string]string{}, DecidedBy: by,
+	}
+	for _, d := range e.Usage {
+		if d.In == usage.InRobots && r.Usage[d.Use] != "n" { // of several statements n counts
+			r.Usage[d.Use] = d.Value
+		}
 	}
 	if e.Rule != nil {
 		r.Rule, r.Line = e.Rule.Text, e.Rule.Line
@@ -130,45 +126,6 @@ func (t *tools) check(ctx context.Context, in checkArguments) (any, error) {
 	if f := e.Robots; f != nil {
 		r.Robots = &robotsResult{f.URL, string(f.State), f.Status, f.Age, f.Error}
 	}
-	return &r, nil
-}
-
-type usageResult struct {
-	URL string `json:"url"`
-	questions.UsageAnswer
-	Notes []string `json:"notes"`
-}
-
-// usage fetches nothing that the decision denies: a list of permitted hosts must hold for this page, too.
-func (t *tools) usage(ctx context.Context, in usageArguments) (any, error) {
-	q := Question{URL: in.URL, Token: in.Token}
-	e, by, err := t.decide(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	r := usageResult{URL: e.URL, Notes: []string{}}
-	if !e.Allowed {
-		r.UsageAnswer = questions.UsageAnswer{Usage: map[string]string{}, Detail: append([]usage.Detail{}, e.Usage...), Licenses: append([]string{}, e.Licenses...)}
-		for _, d := range e.Usage { // of several statements n counts
-			if r.Usage[d.Use] != "n" {
-				r.Usage[d.Use] = d.Value
-			}
-		}
-		r.Notes = append(r.Notes, fmt.Sprintf("the page was not fetched, so what it states itself is not known: it is denied (reason: %s) by %s", e.Reason, by))
-		return &r, nil
-	}
-	if q.Crawler = t.crawler; by == t.byGate() {
-		q.Crawler = "" // the configuration need not have it: for the page its product token is enough
-		if q.Token == "" && policy.CheckTokens(e.ProductToken) == nil {
-			q.Token = e.ProductToken
-		}
-	}
-	var notes []string
-	r.UsageAnswer, notes, err = t.local.Usage(ctx, q)
-	if err != nil {
-		return nil, fmt.Errorf("robotsgate mcp fetches the page itself, by its own configuration (-c FILE): %w", err)
-	}
-	r.Notes = append(r.Notes, notes...)
 	return &r, nil
 }
 
