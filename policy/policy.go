@@ -40,7 +40,6 @@ import (
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/snapshot"
-	"robotsgate/policy/usage"
 )
 
 // A Config is what an Engine decides by. Only Robots is required.
@@ -62,7 +61,6 @@ func (c Config) complete() Config {
 	c.Agent = cmp.Or(c.Agent, "robotsgate/0")
 	c.Transport = cmp.Or(c.Transport, http.DefaultTransport)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	c.Usage.memo = new(usage.Memo)
 	c.Overrides = Prepared(c.Overrides)
 	c.Crawlers.Default = cmp.Or(c.Crawlers.Default, &Crawler{Name: "default"})
 	return c

@@ -51,7 +51,7 @@ func (e *Engine) stateBeside(ctx context.Context, r Request, d *Decision) error 
 	}
 	in := without.UsageInput(r.Target.Path)
 	in.Effort = new(robotstxt.NewEffort())
-	d.Stated, d.beside = e.config.Usage.memo.Read(&in), &without
+	d.Stated, d.beside = usage.Read(&in), &without
 	return nil
 }
 
@@ -71,7 +71,7 @@ func (u Usage) judge(d *Decision, r Request, readings Readings) {
 		return
 	}
 	in.Effort = new(robotstxt.NewEffort())
-	d.Stated = u.memo.Read(&in)
+	d.Stated = usage.Read(&in)
 	if !u.Refuses() || !d.Allow || !r.Crawler.Declares() || r.forRobots() {
 		return
 	}
@@ -80,7 +80,7 @@ func (u Usage) judge(d *Decision, r Request, readings Readings) {
 	if !reserved {
 		for _, readAs = range readings.others(r.Target.Path) {
 			in.Path = readAs
-			if by, _, reserved = u.memo.Read(&in).Reserved(r.Crawler.Purposes, r.Crawler.ContentUse); reserved {
+			if by, _, reserved = usage.Read(&in).Reserved(r.Crawler.Purposes, r.Crawler.ContentUse); reserved {
 				break
 			}
 		}

@@ -5,7 +5,6 @@ import (
 
 	"robotsgate/internal/field"
 	"robotsgate/policy/snapshot"
-	"robotsgate/policy/usage"
 )
 
 // Robots are the operator's settings for fetching, keeping and reading robots.txt.
@@ -25,8 +24,6 @@ type Usage struct {
 	Reserved Reserved `yaml:"reserved" enum:"annotate,refuse"`
 	TDMRep   bool     `yaml:"tdmrep"` // fetch /.well-known/tdmrep.json from origins too
 	Unread   Unread   `yaml:"unread" enum:"pass,refuse"`
-
-	memo *usage.Memo // of what robots.txt states; nil: none
 }
 
 // Reserved says what becomes of a crawler's request or response if one of its purposes is reserved.

@@ -213,32 +213,18 @@ func writeMeta(f *sfv.Field, s *signals) bool {
 // thousands of statements, and common clients accept 16 KiB of header fields in all.
 const maxUsageField = 6 << 10
 
-// derivedField is the key of the text of a field in [usage.Derive].
-type derivedField string
-
-// writeUsage appends one member for each preference. found reports whether it has appended any.
+// writeUsage appends one member for each preference. If they get longer than maxUsageField, it appends one for each
+// category and value instead, so that no reservation is left out. found reports whether it has appended any.
 func writeUsage(f *sfv.Field, s *signals) (found bool) {
-	if len(s.Stated.Preferences) == 0 {
-		return false
-	}
-	text := usage.Derive(s.Stated, derivedField(headerUsage), preferencesText)
-	f.AppendText(text)
-	return text != ""
-}
-
-// preferencesText returns the members. If they get longer than maxUsageField, it returns one for each category
-// and value instead, so that no reservation is left out.
-func preferencesText(s usage.Stated) string {
-	f := sfv.New()
-	for _, p := range s.Preferences {
+	for _, p := range s.Stated.Preferences {
 		preferenceMember(f, p)
 		if f.Len() > maxUsageField {
 			f.Reset()
-			firstPreferences(f, s.Preferences)
+			firstPreferences(f, s.Stated.Preferences)
 			break
 		}
 	}
-	return f.Text()
+	return f.Len() > 0
 }
 
 // firstPreferences appends the first preference for each category and value.

@@ -9,7 +9,7 @@ package audit
 // Where to change what.
 //
 //	what is in an entry:
-//		entry.go, encode.go and docs/audit.md
+//		entry.go and docs/audit.md
 //	how long what is in an entry, or in a line about a request, may be:
 //		bounds.go
 //	when checkpoint lines are written:
@@ -24,7 +24,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"robotsgate/internal/evidence"
@@ -130,14 +129,9 @@ func (l *Log) Write(x *proxy.Record) {
 	if l == nil {
 		return
 	}
-	buf := lines.Get().(*[]byte)
-	defer lines.Put(buf)
 	r := entryOf(x, l.redact)
 	r.Gate = l.gate
-	line, err := r.appendLine((*buf)[:0])
-	if cap(line) <= maxPooledLine {
-		*buf = line
-	}
+	line, err := r.line()
 	if err == nil {
 		err = l.queue.add(line)
 	}
@@ -145,11 +139,6 @@ func (l *Log) Write(x *proxy.Record) {
 		l.health.lose(1, err)
 	}
 }
-
-// lines are buffers of type *[]byte for a line. maxPooledLine bounds each, in bytes.
-var lines = sync.Pool{New: func() any { return new([]byte) }}
-
-const maxPooledLine = 16 << 10
 
 // Err reports why entries can't be written now, nil if they can.
 func (l *Log) Err() error {

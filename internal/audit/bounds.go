@@ -1,105 +1,51 @@
 package audit
 
 import (
-	"slices"
-	"strings"
+	"bytes"
+	"encoding/json"
 
 	"robotsgate/internal/escape"
-	"robotsgate/policy/snapshot"
 )
 
 // An entry is bounded, since clients and origins choose what is in it: with entries as long as they like
 // they could fill the disk, or make a rotation remove the files with the evidence of others. Bounds are in
 // bytes of the log, where characters are escaped.
 const (
-	// MaxEntry bounds an entry without its lists and without the URL of a decision, which is whole: the
-	// decision can be made again from it. proxy bounds that URL, and limits.max_header_bytes.
-	MaxEntry = 4 << 10
+	// maxEntry bounds an entry: one that is longer is written without its lists. Only the URL of a decision
+	// can make it longer still, since the decision can be made again from it: proxy bounds that URL.
+	maxEntry = 32 << 10
 	// MaxURL bounds a URL that was not decided.
 	MaxURL = 2 << 10
-	// MaxMethod bounds a method. Registered ones have 20 bytes at most.
-	MaxMethod = 64
 	// MaxText bounds each other text.
 	MaxText = 512
-	// maxSaid bounds the texts of a decision together, with its product token. That is whole, for the same
-	// reason as the URL, and has at most 1 KiB.
-	maxSaid = 1536
-	// maxList bounds each list.
-	maxList = 4 << 10
 )
-
-// CutURL returns a URL that takes at most MaxURL bytes in a log. If it had to be cut, digest is the SHA-256 of
-// all of it.
-func CutURL(url string) (first, digest string) {
-	if n, _ := escape.Fit(url, MaxURL); n < len(url) {
-		return strings.Clone(url[:n]), snapshot.Digest(url) // does not keep all of it in memory
-	}
-	return url, ""
-}
 
 // Bound cuts the texts that take more than their bounds. A text that was cut ends with "…".
 func (r *Entry) Bound() {
-	_, taken := escape.Fit(r.Token, maxSaid)
-	r.Method = escape.Cut(r.Method, MaxMethod)
-	for _, text := range []*string{&r.Rule, &r.ReadAs, &r.Note, &r.Group, &r.Error} {
-		if *text == "" {
-			continue
-		}
-		*text = escape.Cut(*text, min(MaxText, max(maxSaid-taken, len("…"))))
-		_, size := escape.Fit(*text, maxSaid)
-		taken += size
+	for _, text := range []*string{&r.Method, &r.Rule, &r.ReadAs, &r.Note, &r.Group, &r.Error} {
+		*text = escape.Cut(*text, MaxText)
+	}
+	if r.Decision == "" {
+		r.Path, r.URL = escape.Cut(r.Path, MaxURL), escape.Cut(r.URL, MaxURL)
 	}
 }
 
-// boundURL cuts the URL of a request that was not decided.
-func (r *Entry) boundURL(url string) {
-	first, digest := CutURL(url)
-	if digest == "" {
-		return
+// line returns the entry as a line of JSON, without its place in the log.
+func (r *Entry) line() ([]byte, error) {
+	line, err := r.json()
+	if len(line) > maxEntry && len(r.Tags)+len(r.Usage)+len(r.Licenses) > 0 {
+		r.Tags, r.Usage, r.Licenses, r.Cut = nil, nil, nil, true
+		return r.json()
 	}
-	r.URLSHA256 = digest
-	if r.Origin != "" {
-		r.Path = strings.TrimPrefix(first, r.Origin)
-	} else {
-		r.URL = first
-	}
+	return line, err
 }
 
-// boundTags leaves out the last tags if they take more than maxList.
-func (r *Entry) boundTags() {
-	if n := fitting(r.Tags); n < len(r.Tags) {
-		r.Tags, r.Cut = r.Tags[:n], append(r.Cut, "tags")
-	}
+// json returns the entry in JSON. Beyond what JSON requires, control characters and characters that change the
+// direction of text are escaped.
+func (r *Entry) json() ([]byte, error) {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false) // so that a URL with "&" can be searched for
+	err := enc.Encode(r)
+	return escape.JSON(text.Bytes()), err
 }
-
-// bound leaves out the last entries of lists that take more than maxList.
-func (d *statement) bound() {
-	if n := fitting(d.licenses); n < len(d.licenses) {
-		d.licenses, d.cut = d.licenses[:n], append(d.cut, "licenses")
-	}
-	o := object{b: []byte("{")}
-	for i := range d.details {
-		o.preferences("", d.details[i:i+1])
-		if len(o.b) > maxList {
-			d.details, d.cut = d.details[:i], append(d.cut, usageMember)
-			return
-		}
-	}
-}
-
-// fitting returns how many of the first texts of a list take at most maxList bytes.
-func fitting(list []string) int {
-	taken := 0
-	for i, text := range list {
-		n, size := escape.Fit(text, maxList)
-		if taken += size + len(`"",`); n < len(text) || taken > maxList {
-			return i
-		}
-	}
-	return len(list)
-}
-
-// UsageCut reports whether Usage has only the first preferences that were in force.
-func (r *Entry) UsageCut() bool { return slices.Contains(r.Cut, usageMember) }
-
-const usageMember = "usage"

@@ -18,16 +18,14 @@ import (
 // An Entry is what the log has of one request: in messages and documents, its record. Members that do not apply are left
 // out.
 type Entry struct {
-	Time    time.Time `json:"time"`
-	ID      string    `json:"id"`
-	Crawler string    `json:"crawler,omitempty"`
-	Client  string    `json:"client,omitempty"`
-	Method  string    `json:"method"`
-	Origin  string    `json:"origin,omitempty"`
-	Path    string    `json:"path,omitempty"` // and query; empty for a passthrough tunnel
-	URL     string    `json:"url,omitempty"`  // in place of both: what the client sent, if it could not be parsed
-	// URLSHA256 is the SHA-256 of the whole URL, as it would be logged, if only its beginning is here.
-	URLSHA256 string         `json:"url_sha256,omitempty"`
+	Time      time.Time      `json:"time"`
+	ID        string         `json:"id"`
+	Crawler   string         `json:"crawler,omitempty"`
+	Client    string         `json:"client,omitempty"`
+	Method    string         `json:"method"`
+	Origin    string         `json:"origin,omitempty"`
+	Path      string         `json:"path,omitempty"`     // and query; empty for a passthrough tunnel
+	URL       string         `json:"url,omitempty"`      // in place of both: what the client sent, if it could not be parsed
 	Redacted  bool           `json:"redacted,omitempty"` // values of the query have been replaced
 	Tunnel    bool           `json:"tunnel,omitempty"`   // the request came through CONNECT or SOCKS
 	Socks     bool           `json:"socks,omitempty"`    // it came by SOCKS
@@ -50,7 +48,7 @@ type Entry struct {
 	Tags      []string       `json:"tags,omitempty"`          // robots-tag rules that bind the crawler
 	Usage     []usage.Detail `json:"usage,omitempty"`         // the usage preferences in force
 	Licenses  []string       `json:"licenses,omitempty"`      // their URLs
-	Cut       []string       `json:"cut,omitempty"`           // names of the lists that lack their last entries
+	Cut       bool           `json:"cut,omitempty"`           // these three were left out, since the entry would be too long
 	Status    int            `json:"status"`                  // 0: the client disconnected before the response
 	Bytes     int64          `json:"bytes"`                   // of the response's body
 	Duration  float64        `json:"duration"`                // seconds
@@ -60,8 +58,6 @@ type Entry struct {
 	Config    string         `json:"config,omitempty"`     // SHA-256 of the configuration in force
 	Gate      string         `json:"gate,omitempty"`       // id of the gate that served the request
 	Place
-
-	statedJSON string // Usage and Licenses in JSON, if known; see statement
 }
 
 // A Place is where an entry is in the log of its gate.
@@ -154,9 +150,6 @@ func entryOf(x *proxy.Record, redact bool) (r Entry) {
 	} else {
 		r.URL = url
 	}
-	if x.Decision == nil {
-		r.boundURL(url)
-	}
 	if x.Client.IsValid() {
 		r.Client = x.Client.String()
 	}
@@ -167,7 +160,6 @@ func entryOf(x *proxy.Record, redact bool) (r Entry) {
 	for _, rule := range x.Remembered {
 		r.Tags = append(r.Tags, rule.String())
 	}
-	r.boundTags()
 	r.setStated(x.Stated, redact)
 	if x.Decision != nil {
 		r.Decide(x.Decision)
@@ -185,36 +177,13 @@ func entryOf(x *proxy.Record, redact bool) (r Entry) {
 
 // setStated sets the members about the use of the content.
 func (r *Entry) setStated(s usage.Stated, redact bool) {
-	if len(s.Preferences)+len(s.Licenses) == 0 {
-		return
-	}
-	stated := usage.Derive(s, redacted(redact), func(s usage.Stated) *statement {
-		d := &statement{details: s.Details(), licenses: s.URLs()}
-		if redact {
-			for i, url := range d.licenses { // an origin can repeat what it was asked for
-				d.licenses[i] = Redact(url)
-			}
+	r.Usage, r.Licenses = s.Details(), s.URLs()
+	if redact {
+		for i, url := range r.Licenses { // an origin can repeat what it was asked for
+			r.Licenses[i] = Redact(url)
 		}
-		d.bound()
-		o := object{b: []byte("{")}
-		o.stated(d.details, d.licenses)
-		d.json = "," + string(o.b[1:])
-		return d
-	})
-	r.Usage, r.Licenses, r.statedJSON = stated.details, stated.licenses, stated.json
-	r.Cut = append(r.Cut, stated.cut...)
+	}
 }
-
-// A statement is what requests with the same preferences and licences have in common in their entries.
-type statement struct {
-	details  []usage.Detail
-	licenses []string
-	cut      []string // names of those of these lists that lack their last entries
-	json     string   // the members of an entry, each after a comma
-}
-
-// redacted is the key of a *statement in [usage.Derive].
-type redacted bool
 
 // Decide sets the members that state a decision.
 func (r *Entry) Decide(d *policy.Decision) {

@@ -49,7 +49,7 @@ func FuzzEncode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, duration int64) {
 		r := &Entry{Time: time.Unix(1, 2).UTC(), Method: "GET", URL: text, Tags: []string{text},
 			Usage: []usage.Detail{{Use: text, Value: "n", Line: 1}}, Robots: &Robots{URL: text}, Duration: time.Duration(duration).Seconds()}
-		line, err := r.appendLine(nil)
+		line, err := r.line()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestEntryOfUsage(t *testing.T) {
 		{"nothing stated", proxy.Record{Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch}}, false, `"reason":"no-match","status":0`},
 	} {
 		r := entryOf(&c.x, c.hide)
-		line, err := r.appendLine(nil)
+		line, err := r.line()
 		if err != nil || !strings.Contains(string(line), c.want) {
 			t.Errorf("%s: %v, got %s, want %s", c.name, err, line, c.want)
 		}

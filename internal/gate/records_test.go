@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"io"
 	stdlog "log"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -124,7 +122,7 @@ func adminPages(t *testing.T, g *Gate, paths ...string) map[string]string {
 }
 
 // TestJunkURLs: requests with URLs as long as they may be can't flush the entries of others out of the audit log,
-// nor fill the log. Each entry has the beginning of its URL and the SHA-256 of all of it.
+// nor fill the log.
 func TestJunkURLs(t *testing.T) {
 	var log bytes.Buffer
 	g, file, stop := serveGate(t, &log, false, "")
@@ -145,20 +143,8 @@ func TestJunkURLs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := n * audit.MaxEntry; len(records) > most || log.Len() > most {
+	if most := n * 2 * audit.MaxURL; len(records) > most || log.Len() > most {
 		t.Errorf("the audit log has %d bytes, the log %d, want %d at most", len(records), log.Len(), most)
-	}
-	for name, got := range map[string][][]byte{
-		"audit log": regexp.MustCompile(`"url_sha256":"[^"]*"`).FindAll(records, -1),
-		"log":       regexp.MustCompile(`url_sha256=\S*`).FindAll(log.Bytes(), -1),
-	} {
-		named := map[string]bool{}
-		for _, field := range got {
-			named[strings.Trim(string(field[len("url_sha256="):]), `:"`)] = true
-		}
-		if len(got) != n || !maps.Equal(named, digests) {
-			t.Errorf("the %s names %d URLs by their SHA-256, %d different ones, want each of %d once", name, len(got), len(named), n)
-		}
 	}
 }
 

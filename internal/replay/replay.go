@@ -211,7 +211,7 @@ func (p *Replayer) Replay(r *audit.Entry) (o Outcome, why string) {
 	if d.Robots == nil {
 		return Same, "" // what is stated beside an override has no evidence
 	}
-	if was, is := statedBefore(r.Usage, d.Stated.Details()); was != is && !(r.UsageCut() && strings.HasPrefix(is, was)) {
+	if was, is := statedBefore(r.Usage, d.Stated.Details()); was != is && !r.Cut {
 		return Different, "recorded usage " + was + ", now " + is
 	}
 	if o, why := p.wasInForce(r, c, past); o != Same || r.TDMRep == "" {

@@ -45,7 +45,7 @@ func beforeResponse(r, now *audit.Entry, d *policy.Decision, c *policy.Config) *
 			p.Level = usage.Level(by.Value)
 		}
 		s := usage.Stated{Preferences: []usage.Preference{p}}
-		if _, _, reserved := s.Reserved(d.Crawler.Purposes, d.Crawler.ContentUse); !reserved || !slices.Contains(r.Usage, *by) && !r.UsageCut() {
+		if _, _, reserved := s.Reserved(d.Crawler.Purposes, d.Crawler.ContentUse); !reserved || !slices.Contains(r.Usage, *by) && !r.Cut {
 			return nil
 		}
 	}

@@ -42,7 +42,7 @@ func ForLog(log slog.Handler) Form {
 			case r.denied():
 				message = "request would be denied"
 			}
-			write(r.end, message, slog.String("id", r.id), slog.String("crawler", r.crawler), slog.String("client", r.client), slog.String("method", r.method), slog.String("url", r.url), slog.String("url_sha256", r.digest),
+			write(r.end, message, slog.String("id", r.id), slog.String("crawler", r.crawler), slog.String("client", r.client), slog.String("method", r.method), slog.String("url", r.url),
 				slog.Int("status", r.status), slog.Any("duration", length(r.duration)), slog.String("reason", r.reason), slog.String("cause", r.cause))
 		}
 		if more > 0 {

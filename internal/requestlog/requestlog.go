@@ -26,7 +26,6 @@ type line struct {
 	crawler  string
 	method   string
 	url      string
-	digest   string // SHA-256 of the URL, if url is only its beginning
 	status   int
 	refused  bool   // by the gate
 	reason   string // see [proxy.Record.Kind]
@@ -38,9 +37,8 @@ func lineOf(x *proxy.Record, redact bool) line {
 	if redact {
 		url, cause = audit.Redact(url), audit.RedactError(cause)
 	}
-	url, digest := audit.CutURL(url)
 	r := line{
-		end: x.Start.Add(x.Duration), duration: x.Duration, id: x.ID, crawler: x.Crawler, method: escape.Cut(x.Method, audit.MaxMethod), url: url, digest: digest,
+		end: x.Start.Add(x.Duration), duration: x.Duration, id: x.ID, crawler: x.Crawler, method: escape.Cut(x.Method, audit.MaxText), url: escape.Cut(url, audit.MaxURL),
 		status: x.Status, refused: x.Refused != "", reason: string(x.Kind()), cause: cause,
 	}
 	if x.Client.IsValid() {

@@ -17,8 +17,8 @@ const (
 
 	// maxPreferences bounds the preferences listed for a place. Beyond it, a preference is listed only if the
 	// list has none with the same category and value from that place. It bounds what a robots.txt of thousands of
-	// lines costs for every request, and the size of its entry in the audit log: some 8 KB. The list for
-	// robots.txt is the same with and without a response, so that a replay can compare it.
+	// lines costs for every request. The list for robots.txt is the same with and without a response, so that a
+	// replay can compare it.
 	maxPreferences = 100
 )
 
@@ -33,137 +33,77 @@ type collector struct {
 	force     []line    // of linesInForce, used again for each signal
 	statement statement // used again for each line and field
 
-	// labels has the first maxLabels in byte order of the labels that are not in the table categories. If
-	// there are more, they are known only at the end, and the signals are read a second time: this bounds the
-	// memory.
-	labels        []string
-	tooManyLabels bool
-	labelsChosen  bool // labels is what an earlier reading has found
-
-	counts [4]int             // of preferences, by place
-	listed map[listedKey]bool // from maxPreferences on
+	labels []string          // of those that are not in the table categories, the first maxLabels in byte order
+	listed map[statedKey]int // number of preferences; without a category and a value: for a place
 }
 
-type listedKey struct {
+type statedKey struct {
 	in              Place
 	category, value string
 }
 
-func newCollector(in *Input) *collector {
-	c := &collector{in: *in}
-	c.statement.lists = c.mayList
-	return c
-}
+func newCollector(in *Input) *collector { return &collector{in: *in, listed: map[statedKey]int{}} }
 
-func (p *Preference) key() listedKey { return listedKey{p.In, p.Category, p.Value()} }
-
-func (c *collector) readAll() {
-	for _, read := range signals {
-		read(c)
-	}
-}
+// places are all places, in the order in which preferences are listed.
+var places = []Place{InRobots, InHeader, InMeta, InWellKnown}
 
 // stated returns what has been gathered.
 func (c *collector) stated() Stated {
+	c.preferences = slices.DeleteFunc(c.preferences, func(p Preference) bool { return !c.lists(p.Category) })
 	slices.SortStableFunc(c.preferences, func(a, b Preference) int {
 		return cmp.Compare(slices.Index(places, a.In), slices.Index(places, b.In))
 	})
 	return Stated{Preferences: c.preferences, Licenses: c.licenses}
 }
 
-// places are all places, in the order in which preferences are listed.
-var places = []Place{InRobots, InHeader, InMeta, InWellKnown}
+// lists reports whether a category is listed: it is one of ours, or among the first of the others.
+func (c *collector) lists(category string) bool {
+	_, found := slices.BinarySearch(c.labels, category)
+	return found || isOurs(category)
+}
+
+func isOurs(label string) bool {
+	_, ours := categories[label]
+	return ours || label == LevelCategory
+}
 
 // state adds what a statement says about each of its labels.
 func (c *collector) state(s *statement, source Source, in Place, line int) {
-	for _, m := range s.members {
-		if m.value == unknown {
+	for _, label := range s.labels {
+		i, found := slices.BinarySearch(c.labels, label)
+		if s.values[label] != unknown && !found && i < maxLabels && !isOurs(label) {
+			c.labels = slices.Insert(c.labels, i, strings.Clone(label)) // does not keep the whole line in memory
+			c.labels = c.labels[:min(len(c.labels), maxLabels)]
+		}
+	}
+	for _, label := range s.labels {
+		p := Preference{Source: source, In: in, Line: line}
+		switch v := s.values[label]; {
+		case v == unknown || !c.lists(label):
 			continue
+		case v > no:
+			p.Category, p.Level = LevelCategory, Level(signalValues[v])
+		default:
+			p.Category, p.Allowed = cmp.Or(categories[label], label), v == yes
 		}
-		if m.value > no {
-			c.prefer(Preference{LevelCategory, false, Level(signalValues[m.value]), source, in, line})
-			continue
-		}
-		category, ours := categories[m.label]
-		if !ours {
-			if category = c.otherLabel(m.label); category == "" {
-				continue
-			}
-		}
-		c.prefer(Preference{category, m.value == yes, "", source, in, line})
+		c.prefer(p)
 	}
 }
 
-// prefer adds a preference unless there is an equal one. It compares only the last ones of the same source,
-// place and line, since the preferences of a line are added one after the other.
+// prefer adds a preference unless there is an equal one.
 func (c *collector) prefer(p Preference) {
-	for i := len(c.preferences) - 1; i >= 0; i-- {
-		q := &c.preferences[i]
-		if q.Source != p.Source || q.In != p.In || q.Line != p.Line {
-			break
-		}
-		if *q == p {
+	place, stated := statedKey{in: p.In}, statedKey{p.In, p.Category, p.Value()}
+	if c.listed[place] < maxPreferences {
+		if slices.Contains(c.preferences, p) {
 			return
 		}
-	}
-	place := slices.Index(places, p.In)
-	if c.counts[place] >= maxPreferences && c.isListed(&p) {
+	} else if c.listed[stated] > 0 {
 		return
 	}
-	if c.preferences == nil {
-		c.preferences = make([]Preference, 0, fewMembers) // as most sites need
-	}
+	p.Category = strings.Clone(p.Category)
 	c.preferences = append(c.preferences, p)
-	c.counts[place]++
-	if c.listed != nil {
-		c.listed[p.key()] = true
-	}
-}
-
-// isListed reports whether a preference in the list says the same about the category, in the same place.
-func (c *collector) isListed(p *Preference) bool {
-	if c.listed == nil {
-		c.listed = map[listedKey]bool{}
-		for i := range c.preferences {
-			c.listed[c.preferences[i].key()] = true
-		}
-	}
-	return c.listed[p.key()]
-}
-
-// otherLabel returns the category of a label that is not in the table: the label itself, or "" if it
-// is not listed.
-func (c *collector) otherLabel(label string) (category string) {
-	if len(label) > maxLabel {
-		return ""
-	}
-	i, found := slices.BinarySearch(c.labels, label)
-	switch {
-	case found:
-		return c.labels[i]
-	case c.labelsChosen, i == maxLabels:
-		return ""
-	}
-	label = strings.Clone(label) // does not keep the whole line in memory
-	c.labels = slices.Insert(c.labels, i, label)
-	if len(c.labels) > maxLabels {
-		c.labels = c.labels[:maxLabels]
-		c.tooManyLabels = true
-	}
-	if c.tooManyLabels {
-		return "" // the signals will be read again
-	}
-	return label
-}
-
-// mayList reports whether a label may be listed: it names a category of ours, or is among the first of the
-// others as far as these are known. A line may have thousands of labels.
-func (c *collector) mayList(label string) bool {
-	if _, ours := categories[label]; ours || label == LevelCategory {
-		return true
-	}
-	i, found := slices.BinarySearch(c.labels, label)
-	return found || i < maxLabels && !c.labelsChosen
+	c.listed[place]++
+	c.listed[stated]++
 }
 
 // license adds a licence, and reports whether its URL can be read.

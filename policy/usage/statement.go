@@ -1,7 +1,5 @@
 package usage
 
-import "slices"
-
 // categories has the labels of Content-Usage and Content-Signal that name a category of ours. One
 // table serves both, because sites mix them. Any other label is a category of its own, as stated.
 var categories = map[string]string{
@@ -26,54 +24,31 @@ const (
 	immediate
 )
 
-// A statement is what one line or field says about labels, in the order of their first occurrence.
+// A statement is what one line or field says about labels.
 type statement struct {
-	members []member
-	index   map[string]int // into members, if there are more than fewMembers
-
-	lists func(label string) bool // reports whether a label may be listed; others are left out. nil: all may
+	labels []string // in the order of their first occurrence
+	values map[string]value
 }
-
-type member struct {
-	label string
-	value value
-}
-
-// fewMembers is how many members are found faster without a map.
-const fewMembers = 8
 
 // reset makes s an empty statement.
 func (s *statement) reset() {
-	s.members = s.members[:0]
-	s.index = nil
+	s.labels = s.labels[:0]
+	if s.values == nil {
+		s.values = map[string]value{}
+	}
+	clear(s.values)
 }
 
 // set makes v the value of a label. If the label has a value already, the result is what choose
 // returns.
 func (s *statement) set(label string, v value, choose func(first, second value) value) {
-	if len(label) > maxLabel || s.lists != nil && !s.lists(label) {
-		return // it is neither listed nor in categories
-	}
-	i, ok := s.index[label]
-	if s.index == nil {
-		i = slices.IndexFunc(s.members, func(m member) bool { return m.label == label })
-		ok = i >= 0
-	}
-	if ok {
-		s.members[i].value = choose(s.members[i].value, v)
+	if len(label) > maxLabel {
 		return
 	}
-	if s.members == nil {
-		s.members = make([]member, 0, fewMembers)
+	if before, ok := s.values[label]; ok {
+		v = choose(before, v)
+	} else {
+		s.labels = append(s.labels, label)
 	}
-	s.members = append(s.members, member{label, v})
-	switch n := len(s.members); {
-	case s.index != nil:
-		s.index[label] = n - 1
-	case n > fewMembers:
-		s.index = make(map[string]int, 2*n)
-		for i, m := range s.members {
-			s.index[m.label] = i
-		}
-	}
+	s.values[label] = v
 }

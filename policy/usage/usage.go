@@ -10,17 +10,15 @@ package usage
 
 // Where to change what.
 //
-//	a signal                         a file with its reader, a row of the table signals below, and a case in
-//	                                 testdata/cases.jsonl. What it reads must be in Input, and a quick look for it
-//	                                 in maystate.go, since most URLs state nothing
-//	a signal in lines of robots.txt  also memoKey in memo.go
-//	a category or label              categories in statement.go
-//	what covers a purpose            covering in usage.go
+//	a signal             a file with its reader, a row of the table signals below, and a case in
+//	                     testdata/cases.jsonl. What it reads must be in Input, and a quick look for it
+//	                     in maystate.go, since most URLs state nothing
+//	a category or label  categories in statement.go
+//	what covers a purpose  covering in usage.go
 
 import (
 	"net/http"
 	"slices"
-	"sync"
 
 	"robotsgate/htmlmeta"
 	"robotsgate/policy/robotstag"
@@ -113,8 +111,6 @@ type Input struct {
 type Stated struct {
 	Preferences []Preference // without duplicates, in the order of the places
 	Licenses    []License    // each URL once, in the order of the places
-
-	derived *sync.Map // of a result that a Memo keeps, see Derive; else nil
 }
 
 // A Purpose is what a crawler fetches for.
@@ -188,12 +184,8 @@ func Read(in *Input) Stated {
 		return Stated{}
 	}
 	c := newCollector(in)
-	c.readAll()
-	if c.tooManyLabels {
-		labels := c.labels
-		c = newCollector(in)
-		c.labels, c.labelsChosen = labels, true
-		c.readAll()
+	for _, read := range signals {
+		read(c)
 	}
 	return c.stated()
 }

@@ -59,17 +59,6 @@ func (f *Field) Reset() { f.buf, f.invalid = f.buf[:0], false }
 // Len returns the length of what has been appended, in bytes.
 func (f *Field) Len() int { return len(f.buf) }
 
-// Text returns what has been appended, for AppendText; "" if RFC 9651 does not admit it.
-func (f *Field) Text() string {
-	if f.invalid {
-		return ""
-	}
-	return string(f.buf)
-}
-
-// AppendText appends what Text has returned.
-func (f *Field) AppendText(text string) { f.buf = append(f.buf, text...) }
-
 // Member begins another member of a list.
 func (f *Field) Member() {
 	if len(f.buf) > 0 {
