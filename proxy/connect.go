@@ -106,14 +106,23 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 			p.recordUnused(&t.opened, http.StatusOK, why, err)
 			return
 		}
-		p.silent.Remove(conn) // its first request may be there before we have returned
 		_ = t.SetDeadline(time.Time{})
-		p.tunnels.Deliver(secure)
+		p.deliver(t, conn, secure, NoneAfterTLS)
 		return
 	}
 	_ = t.SetDeadline(time.Time{})
-	p.silent.Remove(conn)
-	p.tunnels.Deliver(t)
+	p.deliver(t, conn, t, NoRequest)
+}
+
+// deliver passes what a tunnel carries to the inner server. After Shutdown has closed that server, the tunnel is recorded
+// as one without a request.
+func (p *Proxy) deliver(t *tunnel, conn, carries net.Conn, why Unused) {
+	p.open.Add(t)         // Shutdown waits for its record
+	p.silent.Remove(conn) // its first request may be there before we have returned
+	if !p.tunnels.Deliver(carries) {
+		p.recordUnused(&t.opened, http.StatusOK, why, nil)
+		p.open.Remove(t)
+	}
 }
 
 // certificate returns the leaf for the name that the client expects, even if it is not the host of

@@ -77,12 +77,14 @@ type Tunnels struct {
 // NewTunnels returns an open listener.
 func NewTunnels() *Tunnels { return &Tunnels{conns: make(chan net.Conn), closed: make(chan struct{})} }
 
-// Deliver makes Accept return a connection. After Close it closes the connection.
-func (t *Tunnels) Deliver(c net.Conn) {
+// Deliver makes Accept return a connection. After Close it closes the connection, and returns false.
+func (t *Tunnels) Deliver(c net.Conn) bool {
 	select {
 	case t.conns <- c:
+		return true
 	case <-t.closed:
 		c.Close()
+		return false
 	}
 }
 
