@@ -130,7 +130,10 @@ func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 // try sends a request with t. The error is errHTTP1, and nothing has been sent or read of the body, if the request has
 // a body and was to be sent over HTTP/2, but the connection is one over HTTP/1.
 func (n *netHTTP) try(t *http.Transport, req *http.Request) (*http.Response, error) {
-	secure := req.URL.Scheme == "https"
+	secure, hasBody := req.URL.Scheme == "https", req.Body != nil && req.Body != http.NoBody
+	if !secure && !hasBody && t.MaxConnsPerHost == 0 { // the limits of Transport are enough, and it connects once
+		return n.checked(t.RoundTrip(req))
+	}
 	ctx, cancel := context.WithCancelCause(req.Context()) // not canceled on success: the response's body needs it
 	limit := new(body.IdleTimer)
 	limit.Init(n.limit, func() { cancel(errNoAnswer) })
@@ -141,15 +144,12 @@ func (n *netHTTP) try(t *http.Transport, req *http.Request) (*http.Response, err
 		traced = boundAttempts(ctx, cancel)
 	}
 	out := req.WithContext(traced)
-	if req.Body != nil && req.Body != http.NoBody {
+	if hasBody {
 		out = n.withUpload(out, limit, cancel)
 	}
 	resp, err := t.RoundTrip(out)
-	if err == nil && !secure {
-		// The parent's 407 is not the origin's (RFC 9110, section 15.5.8), which would have no robots.txt then.
-		if err = n.check(resp); err != nil {
-			resp.Body.Close()
-		}
+	if !secure {
+		resp, err = n.checked(resp, err)
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && req.Context().Err() == nil {
@@ -160,6 +160,19 @@ func (n *netHTTP) try(t *http.Transport, req *http.Request) (*http.Response, err
 	}
 	if secure && resp.ProtoMajor == 2 {
 		n.http2Origins.put(req.URL.Host, struct{}{})
+	}
+	return resp, nil
+}
+
+// checked returns a response to a request in clear if it is the origin's. The parent's 407 is not (RFC 9110, section
+// 15.5.8): the origin would have no robots.txt then.
+func (n *netHTTP) checked(resp *http.Response, err error) (*http.Response, error) {
+	if err != nil {
+		return nil, err
+	}
+	if err := n.check(resp); err != nil {
+		resp.Body.Close()
+		return nil, err
 	}
 	return resp, nil
 }
