@@ -2,15 +2,12 @@ package origin
 
 import (
 	"crypto/tls"
-	"log/slog"
 	"net/http"
 	"testing"
 	"time"
 
 	"robotsgate/internal/ca"
 )
-
-var quietLog = slog.New(slog.DiscardHandler)
 
 // patience bounds every wait for what should happen at once.
 const patience = 10 * time.Second
