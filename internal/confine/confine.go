@@ -87,11 +87,11 @@ func remedy(step string, read func(path string) string) string {
 	case read("/proc/sys/kernel/unprivileged_userns_clone") == "0":
 		return "The system permits user namespaces to root only: sysctl -w kernel.unprivileged_userns_clone=1, as root; and in /etc/sysctl.d, for later starts."
 	case read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1" && !strings.HasPrefix(read("/proc/self/attr/current"), "robotsgate"):
-		return "AppArmor restricts user namespaces: install the profile deploy/apparmor/robotsgate in /etc/apparmor.d, with the path of this program, and load it with apparmor_parser -r; docs/sandboxes.md has more."
+		return "AppArmor restricts user namespaces: install the profile deploy/apparmor/robotsgate in /etc/apparmor.d, with the path of this program, and load it with apparmor_parser -r; docs/confine.md has more."
 	case strings.Contains(step, "/proc"):
-		return "In a container or another sandbox, /proc must not be masked: docker run --security-opt systempaths=unconfined, or procMount: Unmasked in Kubernetes; docs/sandboxes.md has all settings."
+		return "In a container or another sandbox, /proc must not be masked: docker run --security-opt systempaths=unconfined, or procMount: Unmasked in Kubernetes; docs/confine.md has all settings."
 	}
-	return "In a container or another sandbox, its seccomp and AppArmor profiles must permit namespaces: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined; docs/sandboxes.md has narrower settings, and those for Kubernetes."
+	return "In a container or another sandbox, its seccomp and AppArmor profiles must permit namespaces: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined; docs/confine.md has narrower settings, and those for Kubernetes."
 }
 
 func readLine(path string) string {

@@ -87,9 +87,9 @@ func TestRemedy(t *testing.T) {
 		{"make namespaces", map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "0"}, "kernel.unprivileged_userns_clone=1"},
 		{"make namespaces", map[string]string{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1", "/proc/self/attr/current": "unconfined"}, "deploy/apparmor/robotsgate"},
 		{"mount /proc", nil, "systempaths=unconfined"},
-		{"mount /proc", nil, "docs/sandboxes.md"},
+		{"mount /proc", nil, "docs/confine.md"},
 		{"make namespaces", nil, "--security-opt seccomp"},
-		{"make namespaces", nil, "docs/sandboxes.md"},
+		{"make namespaces", nil, "docs/confine.md"},
 	} {
 		got := remedy(c.step, func(path string) string { return c.files[path] })
 		if !strings.Contains(got, c.want) {
