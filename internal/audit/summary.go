@@ -71,6 +71,7 @@ type Summary struct {
 	Hosts    Tally `json:"-"`
 	Rules    Tally `json:"-"` // by origin, line and text of the rule
 	Failures Tally `json:"-"` // by error
+	Hours    Tally `json:"-"` // by the hour of their arrival, in the form of Hour
 
 	Preferences Preferences `json:"-"`
 }
@@ -123,6 +124,9 @@ func (t *Tally) Top(n int) []Named {
 	return all[:min(n, len(all))]
 }
 
+// Hour is the form of the names of a summary's hours, which are in UTC.
+const Hour = "2006-01-02 15:00"
+
 // Line takes the next line.
 func (s *Summary) Line(l *Line) {
 	r := l.Entry
@@ -142,6 +146,7 @@ func (s *Summary) Line(l *Line) {
 	if r.Decision == "" {
 		s.Undecided++
 	}
+	s.Hours.add(r.Time.UTC().Format(Hour), r)
 	s.Gates.add(r.gateName(), r)
 	s.Reasons.add(r.reasonName(), r)
 	s.Crawlers.add(r.crawlerName(), r)

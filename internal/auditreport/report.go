@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"sync/atomic"
 
 	"robotsgate/internal/audit"
@@ -68,8 +70,9 @@ func buffered(s console.Streams) (console.Streams, *bufio.Writer) {
 
 // Print reads the files once, and prints the reports that the options ask for.
 func Print(s console.Streams, c *gate.Config, a Options) error {
+	_, terminal := console.Terminal(s.Out)
 	s, out := buffered(s)
-	reports, err := a.reports(c, s)
+	reports, err := a.reports(c, s, terminal)
 	if err != nil {
 		return err
 	}
@@ -77,7 +80,7 @@ func Print(s console.Streams, c *gate.Config, a Options) error {
 		a.File = audit.Ordered(a.File)
 	}
 	var done atomic.Int64
-	stop := s.Progress(&done)
+	stop := s.Progress(&done, size(a.File))
 	v, _ := reports[0].(*verifyReport)
 	readErr := a.lines(s, v, &done, func(l *audit.Line) {
 		for _, r := range reports {
@@ -116,15 +119,27 @@ func Print(s console.Streams, c *gate.Config, a Options) error {
 	return nil
 }
 
+// size returns the number of bytes of files, 0 if it is not known before they are read, as of a gzipped one.
+func size(files []string) (sum int64) {
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil || !info.Mode().IsRegular() || strings.HasSuffix(name, ".gz") {
+			return 0
+		}
+		sum += info.Size()
+	}
+	return sum
+}
+
 // errNotLog says that a file has lines, but no entry. For --verify that is a fault of the log.
 var errNotLog = errors.New("not an audit log: no line is a record of a request")
 
 // lines calls each for every line of the files that has an entry which the filter selects, or none. V, unless it is nil,
-// gets all lines. Done counts them.
+// gets all lines. Done counts their bytes.
 func (a *Options) lines(s console.Streams, v *verifyReport, done *atomic.Int64, each func(*audit.Line)) error {
 	logs := map[string]bool{} // by file with lines: it has an entry
 	err := audit.Texts(a.File, s.In, func(file string, text evidence.Text) {
-		done.Add(1)
+		done.Add(int64(len(text.Text)) + 1)
 		if v != nil {
 			v.Verifier.Line(file, text)
 			if !a.Replay {
@@ -150,9 +165,9 @@ func (a *Options) lines(s console.Streams, v *verifyReport, done *atomic.Int64, 
 }
 
 // reports returns the reports that the options ask for.
-func (a *Options) reports(c *gate.Config, s console.Streams) (all []report, err error) {
+func (a *Options) reports(c *gate.Config, s console.Streams, terminal bool) (all []report, err error) {
 	if !a.Replay && !a.Verify {
-		return []report{&sumReport{Summary: &audit.Summary{}, top: a.Top, s: s}}, nil // needs no data_dir
+		return []report{&sumReport{Summary: &audit.Summary{}, top: a.Top, terminal: terminal, s: s}}, nil // needs no data_dir
 	}
 	if a.Verify {
 		v, err := a.verifyReport(c)

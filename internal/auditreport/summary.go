@@ -3,6 +3,7 @@ package auditreport
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
@@ -11,9 +12,10 @@ import (
 // A sumReport summarises the entries.
 type sumReport struct {
 	*audit.Summary
-	top     int
-	s       console.Streams
-	invalid invalidLines
+	top      int
+	terminal bool // standard output is one
+	s        console.Streams
+	invalid  invalidLines
 }
 
 func (t *sumReport) Line(l *audit.Line) {
@@ -54,14 +56,42 @@ type summary struct {
 	Preferences []audit.Stated `json:"preferences"`
 	Stated      int            `json:"preferences_total"`
 	AtLeast     bool           `json:"preferences_estimated"`
+
+	Bars string `json:"-"` // on a terminal: the requests by hour
+}
+
+// bars returns a row of bars, one for each of the last hours of a log, "" if there is only one.
+func bars(s *audit.Summary) string {
+	const most, heights = 72, "▁▂▃▄▅▆▇█"
+	counts, highest := map[string]int{}, 1
+	for _, h := range s.Hours.Top(math.MaxInt) {
+		counts[h.Name], highest = h.Requests, max(highest, h.Requests)
+	}
+	last := s.To.UTC().Truncate(time.Hour)
+	hours := min(int(last.Sub(s.From.UTC().Truncate(time.Hour)).Hours())+1, most)
+	if hours < 2 {
+		return ""
+	}
+	row := make([]rune, hours)
+	for i := range row {
+		n := counts[last.Add(time.Duration(i+1-hours)*time.Hour).Format(audit.Hour)]
+		row[i] = ' '
+		if n > 0 {
+			row[i] = []rune(heights)[(n*8-1)/highest]
+		}
+	}
+	return fmt.Sprintf("%s  the last %d hours, to %s UTC, at most %d requests an hour", string(row), hours, last.Format(audit.Hour), highest)
 }
 
 func (t *sumReport) result() (string, any, bool) {
 	t.invalid.warn(t.s)
-	preferences := t.Preferences.Top(t.top)
+	preferences, row := t.Preferences.Top(t.top), ""
+	if t.terminal {
+		row = bars(t.Summary)
+	}
 	return "summary", summary{
 		t.Summary, t.Gates.Top(math.MaxInt), t.Reasons.Top(math.MaxInt), t.Crawlers.Top(math.MaxInt), t.Hosts.Top(t.top), t.Hosts.Len(), t.Hosts.Estimated,
 		t.Rules.Top(t.top), t.Rules.Len(), t.Rules.Estimated, t.Failures.Top(t.top),
-		preferences, t.Preferences.Len(), t.Preferences.Estimated,
+		preferences, t.Preferences.Len(), t.Preferences.Estimated, row,
 	}, false
 }

@@ -16,8 +16,9 @@ func Terminal(w any) (*os.File, bool) {
 	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Progress shows the number of lines that are read on s.Err, each second, if that is a terminal. Stop erases it.
-func (s Streams) Progress(lines *atomic.Int64) (stop func()) {
+// Progress shows on s.Err, each second, how many bytes have been read, if that is a terminal. Size is the number of all
+// bytes; 0: it is not known. Stop erases what is shown.
+func (s Streams) Progress(read *atomic.Int64, size int64) (stop func()) {
 	if _, ok := Terminal(s.Err); !ok {
 		return func() {}
 	}
@@ -29,7 +30,11 @@ func (s Streams) Progress(lines *atomic.Int64) (stop func()) {
 		for {
 			select {
 			case <-tick.C:
-				fmt.Fprintf(s.Err, "%d lines\r", lines.Load()) // what is printed next overwrites it
+				text := fmt.Sprintf("%d MiB", read.Load()>>20)
+				if size > 0 {
+					text = fmt.Sprintf("%d %% of %d MiB", read.Load()*100/size, size>>20)
+				}
+				fmt.Fprint(s.Err, text, "\r") // what is printed next overwrites it
 			case <-done:
 				fmt.Fprint(s.Err, "\x1b[K") // erases the line (ECMA-48, 8.3.41)
 				return
