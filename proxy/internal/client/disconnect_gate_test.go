@@ -3,6 +3,7 @@ package client_test
 import (
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"testing"
 
@@ -18,15 +19,18 @@ func TestCloseNotifyCancels(t *testing.T) {
 		<-r.Context().Done()
 		gone <- true
 	}})
-	inTunnel := tls.Client(g.Tunnel(proxytest.Host(g.HTTPS)), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1"})
-	fmt.Fprintf(inTunnel, "GET / HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\n\r\n", proxytest.Host(g.HTTPS))
-	toGate := tls.Client(g.Dial(), &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1"})
-	for name, conn := range map[string]*tls.Conn{"in a tunnel": inTunnel, "to the gate": toGate} {
+	for name, c := range map[string]struct {
+		conn   net.Conn
+		target string
+		host   string
+	}{
+		"in a tunnel": {g.Tunnel(proxytest.Host(g.HTTPS)), "", proxytest.Host(g.HTTPS)},
+		"to the gate": {g.Dial(), g.HTTP, proxytest.Host(g.HTTP)},
+	} {
 		t.Run(name, func(t *testing.T) {
+			conn := tls.Client(c.conn, &tls.Config{RootCAs: g.Roots, ServerName: "127.0.0.1"})
 			defer conn.Close()
-			if conn == toGate {
-				fmt.Fprintf(conn, "GET %s/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\n\r\n", g.HTTP, proxytest.Host(g.HTTP))
-			}
+			fmt.Fprintf(conn, "GET %s/ HTTP/1.1\r\nHost: %s\r\nUser-Agent: ExampleBot\r\n\r\n", c.target, c.host)
 			proxytest.Receive(t, arrived, "the request")
 			conn.CloseWrite()
 			proxytest.Receive(t, gone, "the end at the origin")
