@@ -147,7 +147,7 @@ func spent(host string, late *pace.TooLate) *answer {
 		retry: late.After, refused: Refusal(l.By), err: late.Error(),
 		cause: fmt.Sprintf("%s: %d requests in %s s", l.By, l.Starts, seconds(l.Window)),
 	}
-	p.detail = fmt.Sprintf("This gate sends at most %d requests of this crawler to %s in %s (pace.%ss).", l.Starts, host, field.Duration(l.Window), l.By)
+	p.detail = fmt.Sprintf("This gate sends at most %d requests of this crawler to %s in %s (pace.%ss, entry %d).", l.Starts, host, field.Duration(l.Window), l.By, l.Entry)
 	if late.Full {
 		p.title = "Too many hosts are counted"
 		p.detail = "This gate counts requests to so many hosts that it cannot count those to " + host + " too (pace." + string(l.By) + "s)."

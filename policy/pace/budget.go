@@ -36,9 +36,9 @@ func budgets(c *Config, r *Request) (l Limit, ok bool) {
 		return l, false
 	}
 	host := u.Hostname()
-	for _, b := range c.Budgets {
+	for i, b := range c.Budgets {
 		if (len(b.Crawlers) == 0 || slices.Contains(b.Crawlers, r.Crawler)) && slices.ContainsFunc(b.Hosts, func(g glob.Glob) bool { return g.Match(host) }) {
-			return Limit{By: ByBudget, Key: r.Crawler + " " + host, Starts: b.Requests, Window: b.Window}, true
+			return Limit{By: ByBudget, Key: r.Crawler + " " + host, Starts: b.Requests, Window: b.Window, Entry: i + 1}, true
 		}
 	}
 	return l, false

@@ -13,6 +13,7 @@ type Limit struct {
 	Key    string        // requests with the same key count together
 	Starts int           // 1 to 2^31 - 1
 	Window time.Duration // at least a millisecond; counted in 64 steps
+	Entry  int           // of the rule's list, from 1; it counts nothing
 }
 
 // An Allowance is what is left of a limit.
