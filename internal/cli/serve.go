@@ -73,8 +73,23 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 	if c.Mode == policy.Report {
 		fmt.Fprintln(banner, "Mode: report. Requests that would be denied are marked and logged, and sent on.")
 	}
+	if _, ok := console.Terminal(io.Out); !ok {
+		paste = s.shorter(c.Listen, paste)
+	}
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", paste)
 	return g.Run(ctx)
+}
+
+// shorter returns the line to paste for a log, which has no place for one of 1,200 characters, unless env could not know
+// the gate's address and files.
+func (s *Serve) shorter(listen, paste string) string {
+	switch {
+	case s.Listen+s.DataDir != "", strings.HasSuffix(listen, ":0"), s.Config == "-":
+		return paste
+	case s.Config == "":
+		return `eval "$(robotsgate env)"`
+	}
+	return fmt.Sprintf(`eval "$(robotsgate env -c %s)"`, clientenv.QuoteShell(s.Config))
 }
 
 // A noteWriter prints each text that is written as a note, without its end of line.
