@@ -116,9 +116,10 @@ type opening struct {
 	target  canonical.Target
 	ctx     context.Context // ends when the client disconnects
 
-	writer http.ResponseWriter // of the CONNECT; nil: there was none
-	begun  net.Conn            // the connection in TLS, if there was no CONNECT
-	port   string              // that the client of begun has chosen, for the tunnel
+	writer  http.ResponseWriter // of the CONNECT; nil: there was none
+	begun   *client.Prefixed    // the connection in TLS, if there was no CONNECT
+	unwatch func()              // ends the watch of begun for a client that leaves; nil: there is none
+	port    string              // that the client of begun has chosen, for the tunnel
 }
 
 // whole returns what the tunnel leads to as a whole. Some clients open a tunnel for http as well; the origin in it
@@ -136,6 +137,9 @@ func (o *opening) whole() canonical.Target {
 // sets another. w is the writer of o, or one around it.
 func (o *opening) accept(w http.ResponseWriter, timeout time.Duration) (net.Conn, *bufio.Reader, error) {
 	if o.begun != nil {
+		if o.unwatch != nil {
+			o.unwatch()
+		}
 		_ = o.begun.SetDeadline(time.Now().Add(timeout))
 		return o.begun, bufio.NewReaderSize(o.begun, 16), nil
 	}

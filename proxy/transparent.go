@@ -178,7 +178,11 @@ func (p *Proxy) beginTLS(b *beginning, conn net.Conn) {
 		inbound: newTunnelInbound(s, b.connection, b.login), target: target, ctx: context.Background(),
 		begun: client.NewPrefixed(conn, hello.Read), port: b.port,
 	}
-	_ = c.SetDeadline(time.Time{}) // the decision may take longer
+	_ = c.SetDeadline(time.Time{})        // the decision may take longer
+	if s.Passthrough(target.Hostname()) { // it may wait for its turn
+		o.ctx, o.unwatch = o.begun.Watch()
+		defer o.unwatch()
+	}
 	if !p.openTunnel(o) {
 		client.SendAlert(c, client.AlertAccessDenied)
 		c.Close()

@@ -152,6 +152,22 @@ func TestTransparentPassthroughHeld(t *testing.T) {
 	}
 }
 
+// A redirected client that leaves while its tunnel to a passthrough host waits gives its place up.
+func TestTransparentPassthroughLeaves(t *testing.T) {
+	pacer := newTestPacer()
+	g := proxytest.Start(t, proxytest.Options{Robots: "# nothing\n", Proxy: func(o *proxy.Options) {
+		proxytest.PassThrough(o)
+		o.Settings.Pacer = pacer
+	}})
+	conn := dialed(t, redirect(t, g, portOf(g.HTTPS)))
+	go tls.Client(conn, &tls.Config{ServerName: "loop.example.com"}).Handshake()
+	proxytest.Receive(t, pacer.waiting, "the tunnel's wait")
+	conn.Close()
+	if x := g.Next(t); x.Sent != 0 || x.Error == "" {
+		t.Errorf("record: sent after %v, error %q", x.Sent, x.Error)
+	}
+}
+
 // A ClientHello that names no host is answered with an alert. (TestTransparentKit has what is not TLS.)
 func TestTransparentRefused(t *testing.T) {
 	for _, c := range []struct {

@@ -2,8 +2,14 @@ package client
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"io"
 	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
 )
 
 // A Prefixed is a connection of which some bytes have been read already, and are read again.
@@ -34,6 +40,25 @@ func (c *Prefixed) Read(p []byte) (int, error) {
 		c.first = nil // do not keep it for as long as the connection
 	}
 	return n, nil
+}
+
+// Watch returns a context that ends when the client closes the connection, from which nothing may be read until stop
+// returns. Stop must be called. A byte that the client sends meanwhile is kept, and ends the watch.
+func (c *Prefixed) Watch() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	next, read := make([]byte, 1), make(chan int, 1)
+	go func() {
+		n, err := c.Conn.Read(next)
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			cancel()
+		}
+		read <- n
+	}()
+	return ctx, sync.OnceFunc(func() {
+		_ = c.SetReadDeadline(time.Unix(1, 0)) // ends Read
+		c.first = append(slices.Clip(c.first), next[:<-read]...)
+		_ = c.SetReadDeadline(time.Time{})
+	})
 }
 
 // CloseWrite closes the connection for writing.
