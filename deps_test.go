@@ -79,7 +79,7 @@ var imports = map[string][]string{
 	// The commands, and what they share.
 	"internal/cli": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/robotstag", "htmlmeta",
 		"proxy", "internal/audit", "internal/replay", "internal/evidence",
-		"internal/field", "internal/config", "internal/gate", "internal/requestlog", "internal/ca", "internal/clientenv", "internal/console", "internal/demo", "internal/escape", "internal/keyfile", "internal/mcp", "internal/confine", "internal/doctor", "internal/history", "internal/auditreport", "internal/questions", "internal/wholefile"},
+		"internal/field", "internal/gate", "internal/requestlog", "internal/ca", "internal/clientenv", "internal/console", "internal/demo", "internal/escape", "internal/keyfile", "internal/mcp", "internal/confine", "internal/doctor", "internal/history", "internal/auditreport", "internal/questions", "internal/wholefile"},
 	"internal/mcp":       {"internal/escape", "internal/questions", "policy", "policy/usage"},
 	"internal/questions": {"htmlmeta", "internal/console", "policy", "policy/canonical", "policy/robotstag", "policy/robotstxt", "policy/usage"},
 	"internal/clientenv": {"internal/ca"},

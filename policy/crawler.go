@@ -22,17 +22,17 @@ const (
 // A Crawler is a configured client. A client matches it if it matches one value of each
 // of Login, Sources and UserAgents that is set.
 type Crawler struct {
-	Name           string          `yaml:"name" doc:"a name, such as default"`                                             // no other of Crawlers.Known has it
-	Login          Login           `yaml:"login" secret:"true"`                                                            // the zero value: none is required, so never pass empty values by mistake
-	Sources        []netip.Prefix  `yaml:"sources" doc:"an address range, such as 10.0.0.0/8"`                             // addresses it connects from; empty: any
-	UserAgents     []glob.Glob     `yaml:"user_agents" glob:"text" doc:"a pattern, such as \"*examplebot*\""`              // of its User-Agent header; empty: any
-	Tokens         []string        `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`                       // product tokens it obeys; empty: taken from its User-Agent
-	UserAgent      string          `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"`                          // that is sent in place of the client's, and by the fetches for it; empty: the client's own
-	Purposes       []usage.Purpose `yaml:"purposes" enum:"train-ai,ai-input,search,tdm" doc:"a purpose, such as train-ai"` // what it fetches for; empty: no usage preference refuses its requests
-	ContentUse     usage.Level     `yaml:"content_use" enum:"immediate,reference,full,"`                                   // how far it uses content; empty: no level refuses its requests
+	Name           string          `yaml:"name" doc:"a name, such as default"`                                                            // no other of Crawlers.Known has it
+	Login          Login           `yaml:"login" secret:"true"`                                                                           // the zero value: none is required, so never pass empty values by mistake
+	Sources        []netip.Prefix  `yaml:"sources" doc:"an address range with its length, and no bits set behind it, such as 10.0.0.0/8"` // addresses it connects from; empty: any
+	UserAgents     []glob.Glob     `yaml:"user_agents" glob:"text" doc:"a pattern, such as \"*examplebot*\""`                             // of its User-Agent header; empty: any
+	Tokens         []string        `yaml:"product_tokens" doc:"a product token, such as ExampleBot"`                                      // product tokens it obeys; empty: taken from its User-Agent
+	UserAgent      string          `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"`                                         // that is sent in place of the client's, and by the fetches for it; empty: the client's own
+	Purposes       []usage.Purpose `yaml:"purposes" enum:"train-ai,ai-input,search,tdm" doc:"a purpose, such as train-ai"`                // what it fetches for; empty: no usage preference refuses its requests
+	ContentUse     usage.Level     `yaml:"content_use" enum:"immediate,reference,full,"`                                                  // how far it uses content; empty: no level refuses its requests
 	Mode           Mode            `yaml:"mode" enum:"enforce,report,"`
-	DenyStatus     int             `yaml:"deny_status" enum:"403,451"`                                        // of a refusal by a rule or an override; 0: 403
-	MaxConnections int             `yaml:"max_connections" doc:"a whole number, such as 100" zero:"no limit"` // to the gate, at a time; 0: no limit
+	DenyStatus     int             `yaml:"deny_status" enum:"403,451"`                        // of a refusal by a rule or an override; 0: 403
+	MaxConnections int             `yaml:"max_connections" doc:"a whole number, such as 100"` // to the gate, at a time; 0: no limit
 
 	// Wrap returns what sends the fetches that the crawler's requests cause, in place of [Config].Transport.
 	// Package proxy sends its requests so, too. nil: they are sent as those of other crawlers.

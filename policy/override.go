@@ -21,8 +21,8 @@ type Override struct {
 	Methods  []string    `yaml:"methods" doc:"a method, such as GET"`  // in upper case; empty: all
 	Crawlers []string    `yaml:"crawlers" doc:"the name of a crawler"` // names; empty: all
 	Action   Action      `yaml:"action" enum:"allow,deny,robots"`
-	Reason   string      `yaml:"reason" doc:"a reason in words"`         // shown in annotations and in the audit log
-	Expires  time.Time   `yaml:"expires" doc:"a day such as 2027-03-01"` // the first moment it no longer holds; zero: never
+	Reason   string      `yaml:"reason" doc:"a reason in words"`                                                // shown in annotations and in the audit log
+	Expires  time.Time   `yaml:"expires" doc:"a day such as 2027-03-01 or a time such as 2027-03-01T18:00:00Z"` // the first moment it no longer holds; zero: never
 
 	rules *robotstxt.File // of Paths, if Prepared has compiled them
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/console"
+	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
 )
 
@@ -22,10 +22,10 @@ const stdin = "standard input"
 
 // A validation is the result of Validate in JSON.
 type validation struct {
-	File     string           `json:"file"`
-	Valid    bool             `json:"valid"`
-	Mistakes []config.Mistake `json:"mistakes"`
-	Warnings []config.Mistake `json:"warnings"`
+	File     string          `json:"file"`
+	Valid    bool            `json:"valid"`
+	Mistakes []field.Mistake `json:"mistakes"`
+	Warnings []field.Mistake `json:"warnings"`
 }
 
 // Run reports every mistake with its line. It fails if there is any.
@@ -72,11 +72,11 @@ func (v *Validate) check(file string, s console.Streams) (c *gate.Config, err er
 
 // print prints the result as JSON.
 func (v *Validate) print(s console.Streams, file string, c *gate.Config, err error) error {
-	r := validation{File: file, Valid: err == nil, Mistakes: []config.Mistake{}, Warnings: []config.Mistake{}}
-	if mistakes, ok := errors.AsType[config.Errors](err); ok {
+	r := validation{File: file, Valid: err == nil, Mistakes: []field.Mistake{}, Warnings: []field.Mistake{}}
+	if mistakes, ok := errors.AsType[field.Errors](err); ok {
 		r.Mistakes = mistakes
 	} else if err != nil {
-		r.Mistakes = append(r.Mistakes, config.Mistake{Text: err.Error()})
+		r.Mistakes = append(r.Mistakes, field.Mistake{Text: err.Error()})
 	}
 	if c != nil {
 		r.Warnings = append(r.Warnings, c.Warnings()...)

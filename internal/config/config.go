@@ -3,10 +3,9 @@
 // the gate has the struct of its own keys, with their defaults and their check:
 //
 //   - yaml: the name of the key
-//   - doc: completes "expected …" in a mistake; "such as …" in it is an example
+//   - doc: completes "expected …" in a mistake
 //   - enum: the values that are allowed
 //   - positive: the value must be more than zero
-//   - zero: the meaning of the value 0
 //   - size: the number is one of bytes, with a unit
 //   - path: a relative path starts at the file's folder; "or -": - is no path
 //   - restart: the key takes effect at start only, see [Restrain]

@@ -41,7 +41,7 @@ func TestDecode(t *testing.T) {
 		t.Errorf("got %+v, %v\nwant %+v", s, err, want)
 	}
 	if !source.Given("most") || !source.Given("items[1].kind") || source.Given("wait") || source.Where("items[1].kind") != "line 5" {
-		t.Errorf("given: %v", source.lines)
+		t.Errorf("given: %v", source.Lines)
 	}
 	source.In("items[1]").Add("kind", "is too %s", "fancy")
 	if got, want := source.Err().Error(), "x.yaml:5: items.kind: is too fancy"; got != want {
@@ -67,18 +67,18 @@ func TestDecode(t *testing.T) {
 // TestDecodeMistakes: all mistakes of a file are reported, with suggestions from the tags.
 func TestDecodeMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"5":                                 "x.yaml:1: expected keys such as \"name: b\", got \"5\"",
-		"wait: 0s\nmots: 1KiB\nname: [a]\n": "x.yaml:1: wait: must be more than 0s, such as 10s\nx.yaml:2: unknown key mots: did you mean most?\nx.yaml:3: name: expected a name, such as a, got a list",
-		"items: [{kind: fanci}]":            "x.yaml:1: items.kind: expected plain or fancy, got \"fanci\": did you mean fancy?",
-		"kind: plain":                       "x.yaml:1: unknown key kind: expected one of name, wait, most, items, secret",
-		"name: ${UNSET}":                    "x.yaml:1: name: the environment variable UNSET is not set: set it, or write the value here",
+		"5":                                "x.yaml:1: expected keys such as name:, got \"5\"",
+		"wait: 0s\nmos: 1KiB\nname: [a]\n": "x.yaml:1: wait: expected a duration with its unit, such as 24h, 5m or 10s, more than 0, got \"0s\"\nx.yaml:2: unknown key mos: did you mean most?\nx.yaml:3: name: expected a name, such as a, got a list",
+		"items: [{kind: fanci}]":           "x.yaml:1: items.kind: expected plain or fancy, got \"fanci\": did you mean fancy?",
+		"kind: plain":                      "x.yaml:1: unknown key kind: expected one of name, wait, most, items, secret",
+		"name: ${UNSET}":                   "x.yaml:1: name: the environment variable UNSET is not set: set it, or write the value here",
 	} {
 		err := Decode(&settings{Name: "b"}, "x.yaml", "", []byte(text), noVariables).Err()
 		if err == nil || err.Error() != want {
 			t.Errorf("%s\ngot  %v\nwant %s", strings.TrimSpace(text), err, want)
 		}
 	}
-	if source := Decode(new(settings), "x.yaml", "", []byte("# nothing"), noVariables); source.Err() != nil || source.Any() {
+	if source := Decode(new(settings), "x.yaml", "", []byte("# nothing"), noVariables); source.Err() != nil || len(source.Lines) > 0 {
 		t.Errorf("an empty file: %v", source.Err())
 	}
 }

@@ -30,55 +30,68 @@ func Effective(v any) ([]byte, error) {
 
 // effective returns a value as YAML.
 func effective(v reflect.Value, tag reflect.StructTag) *yaml.Node {
-	switch {
-	case isSection(v.Type()):
-		n := &yaml.Node{Kind: yaml.MappingNode}
-		for name, f := range fields(v.Type()) {
-			value := v.FieldByIndex(f.Index)
-			if f.Type == reflect.TypeFor[time.Time]() && value.IsZero() {
-				continue // the zero time has no notation
+	n := &yaml.Node{Kind: yaml.ScalarNode}
+	text := fmt.Sprint(v)
+	switch x := v.Interface().(type) {
+	case time.Duration:
+		text = field.Duration(x)
+	case time.Time:
+		text = x.Format(time.RFC3339Nano)
+	case slog.Level:
+		text = strings.ToLower(x.String())
+	case *url.URL:
+		if text = ""; x != nil {
+			u := *x
+			if u.User != nil {
+				u.User = url.User(hidden) // the user name may be an API key
 			}
-			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, effective(value, f.Tag))
+			text = u.String()
 		}
-		return n
-	case v.Kind() == reflect.Slice:
-		n := &yaml.Node{Kind: yaml.SequenceNode}
-		for i := range v.Len() {
-			n.Content = append(n.Content, effective(v.Index(i), tag))
+	default:
+		switch {
+		case len(fields(v.Type())) > 0:
+			n.Kind = yaml.MappingNode
+			for _, f := range fields(v.Type()) {
+				if value := v.FieldByIndex(f.Index); f.Type != reflect.TypeFor[time.Time]() || !value.IsZero() { // the zero time has no notation
+					n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: f.Name}, effective(value, f.Tag))
+				}
+			}
+			return n
+		case v.Kind() == reflect.Slice:
+			n.Kind = yaml.SequenceNode
+			for i := range v.Len() {
+				n.Content = append(n.Content, effective(v.Index(i), tag))
+			}
+			return n
+		case tag.Get("size") != "":
+			text = field.Size(v.Int())
+		case v.Kind() == reflect.Bool || v.Kind() == reflect.Int:
+			n.Value = text
+			return n
+		case tag.Get("hidden") != "" && text != "":
+			text = hidden
 		}
-		return n
-	case v.Kind() == reflect.Bool, v.Type() == reflect.TypeFor[int]() && tag.Get("size") == "":
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(v)}
 	}
-	text := format(v.Interface(), tag)
-	if tag.Get("hidden") != "" && text != "" {
-		text = hidden
-	}
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${")
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: text}
+	n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
+	n.Value = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${")
+	return n
 }
 
-// format returns the text that the decoder reads as value.
-func format(value any, tag reflect.StructTag) string {
-	if tag.Get("size") != "" {
-		return field.Size(reflect.ValueOf(value).Int())
-	}
-	switch v := value.(type) {
-	case time.Duration:
-		return field.Duration(v)
-	case time.Time:
-		return v.Format(time.RFC3339Nano)
-	case slog.Level:
-		return strings.ToLower(v.String())
-	case *url.URL:
-		if v == nil {
-			return ""
+// Restrain gives the keys that take effect at start only the values that they have in
+// old, the configuration of the running process. It returns the names of these keys
+// where next had other values, in order. Both are pointers to structs of one type.
+func Restrain(next, old any) (kept []string) {
+	return restrain("", reflect.ValueOf(next).Elem(), reflect.ValueOf(old).Elem())
+}
+
+func restrain(path string, section, old reflect.Value) (kept []string) {
+	for _, f := range fields(section.Type()) {
+		v, was := section.FieldByIndex(f.Index), old.FieldByIndex(f.Index)
+		kept = append(kept, restrain(field.Join(path, f.Name), v, was)...)
+		if f.Tag.Get("restart") != "" && !reflect.DeepEqual(v.Interface(), was.Interface()) {
+			v.Set(was)
+			kept = append(kept, field.Join(path, f.Name))
 		}
-		u := *v
-		if u.User != nil {
-			u.User = url.User(hidden) // the user name may be an API key
-		}
-		return u.String()
 	}
-	return fmt.Sprint(value)
+	return kept
 }

@@ -1,55 +1,74 @@
-// Package field names the fields of settings in errors. A part of the gate knows its own struct, and neither the
-// file that the values are from nor the sections around it: whoever reads the file turns a field into file, line
-// and key.
+// Package field has the mistakes in settings, by the names of their fields. A part of the gate knows its own struct, and
+// neither the file that the values are from nor the sections around it.
 package field
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
-// An Error is an error about one field.
-type Error struct {
-	Field string // as the yaml tags name it, with the sections around it, such as crawlers[0].name
-	Err   error
+// A Mistake is an error in a configuration, or a warning about it.
+type Mistake struct {
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"` // 1-based; 0 if there is none
+	Text string `json:"text"`
 }
 
-func (e *Error) Error() string { return e.Field + ": " + e.Err.Error() }
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// A Source is where values were read. Fields go by their whole path.
-type Source interface {
-	Given(path string) bool   // whether the source has a value for the field, or for a section
-	Where(path string) string // where that is, in words, such as "line 3"
+// String returns FILE:LINE: text, without the parts that are not known.
+func (m Mistake) String() string {
+	where := m.File
+	if m.Line > 0 {
+		where += fmt.Sprintf(":%d", m.Line)
+	}
+	return strings.TrimPrefix(where+": "+m.Text, ": ")
 }
 
-// Mistakes collects the mistakes of a struct and of the structs in it.
+// Errors are all mistakes of a configuration, in the order of their lines.
+type Errors []Mistake
+
+// Error returns one line for each mistake.
+func (e Errors) Error() string {
+	var lines []string
+	for _, m := range e {
+		lines = append(lines, m.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Mistakes collects the mistakes of a struct and of the structs in it. A field has a path, such as crawlers[0].name.
 type Mistakes struct {
 	path string // of the struct
 	*found
 }
 
-// found is what the Mistakes of one source share.
+// found is what the Mistakes of one file share. Its keys are whole paths.
 type found struct {
-	source Source
-	all    []*Error
-	bad    map[string]bool // paths that have a mistake already
+	File    string            // "" if the values are from none
+	Lines   map[string]int    // of the fields and sections that the file has
+	options map[string]string // what gave a field its value in place of the file
+	all     Errors
+	bad     map[string]bool // has a mistake already
 }
 
-// From returns a collection for values from a source.
-func From(s Source) *Mistakes { return &Mistakes{found: &found{source: s, bad: map[string]bool{}}} }
+// New returns a collection for values from a file.
+func New(file string) *Mistakes {
+	return &Mistakes{found: &found{File: file, Lines: map[string]int{}, options: map[string]string{}, bad: map[string]bool{}}}
+}
+
+// Warnings returns a collection for warnings about the same file.
+func (m *Mistakes) Warnings() *Mistakes {
+	return &Mistakes{found: &found{File: m.File, Lines: m.Lines, options: m.options, bad: map[string]bool{}}}
+}
 
 // In returns a collection for a struct in this one, which adds to this one.
-func (m *Mistakes) In(section string) *Mistakes { return &Mistakes{m.at(section), m.found} }
+func (m *Mistakes) In(section string) *Mistakes { return &Mistakes{Join(m.path, section), m.found} }
 
-// at returns the whole path of a field; "" stands for the struct itself.
-func (m *Mistakes) at(field string) string { return Join(m.path, field) }
-
-// Join returns the path of a field in the section at path.
+// Join returns the path of a field in the section at path; "" stands for the section itself.
 func Join(path, field string) string {
 	if path == "" || field == "" {
 		return path + field
@@ -57,29 +76,70 @@ func Join(path, field string) string {
 	return path + "." + field
 }
 
-// Given reports whether the source has a value for a field, which is not the default then.
-func (m *Mistakes) Given(field string) bool { return m.source.Given(m.at(field)) }
+// around yields a path, then those of the sections and lists around it, and "" at last.
+func around(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for yield(path) && path != "" {
+			path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+		}
+	}
+}
+
+// Replace makes a field count as one that is not given, since its value is that of an option. Mistakes name the option.
+func (m *Mistakes) Replace(field, option string) {
+	delete(m.Lines, Join(m.path, field))
+	m.options[Join(m.path, field)] = option
+}
+
+// Given reports whether the file has a value for a field, which is not the default then.
+func (m *Mistakes) Given(field string) bool { return m.Lines[Join(m.path, field)] > 0 }
 
 // Where says where a field was given.
-func (m *Mistakes) Where(field string) string { return m.source.Where(m.at(field)) }
+func (m *Mistakes) Where(field string) string {
+	return fmt.Sprintf("line %d", m.Lines[Join(m.path, field)])
+}
 
 // Bad reports whether a field has a mistake already. What follows from it is no mistake of its own.
-func (m *Mistakes) Bad(field string) bool { return m.bad[m.at(field)] }
+func (m *Mistakes) Bad(field string) bool { return m.bad[Join(m.path, field)] }
 
 // Skip makes a field count as one with a mistake, so that none is added.
-func (m *Mistakes) Skip(field string) { m.bad[m.at(field)] = true }
+func (m *Mistakes) Skip(field string) { m.bad[Join(m.path, field)] = true }
+
+var index = regexp.MustCompile(`\[[0-9]+\]`)
+
+// Display returns path without indexes, since mistakes have a line.
+func Display(path string) string { return index.ReplaceAllString(path, "") }
 
 // Add adds what is wrong with a field. Only the first mistake of a field, or of a section around it, counts:
 // others follow from it.
 func (m *Mistakes) Add(field, format string, args ...any) {
-	path := m.at(field)
-	for p := range Around(path) {
+	path, line, option := Join(m.path, field), 0, ""
+	for p := range around(path) {
 		if m.bad[p] {
 			return
 		}
+		line, option = cmp.Or(line, m.Lines[p]), cmp.Or(option, m.options[p])
 	}
 	m.bad[path] = true
-	m.all = append(m.all, &Error{path, fmt.Errorf(format, args...)})
+	text := ": " + fmt.Sprintf(format, args...)
+	if option != "" {
+		m.add(Mistake{Text: option + text})
+	} else {
+		m.add(Mistake{m.File, line, Display(path) + text})
+	}
+}
+
+// AddLine adds what is wrong with a line.
+func (m *Mistakes) AddLine(line int, format string, args ...any) {
+	m.add(Mistake{m.File, line, fmt.Sprintf(format, args...)})
+}
+
+// lineEnds are replaced in mistakes: text from the file or the environment must not start a line of its own.
+var lineEnds = strings.NewReplacer("\n", " ", "\r", " ")
+
+func (m *Mistakes) add(mistake Mistake) {
+	mistake.Text = lineEnds.Replace(mistake.Text)
+	m.all = append(m.all, mistake)
 }
 
 // Require adds a mistake unless ok.
@@ -90,18 +150,22 @@ func (m *Mistakes) Require(ok bool, field, format string, args ...any) {
 }
 
 // Refuse adds err unless it is nil.
-func (m *Mistakes) Refuse(field string, err error) { m.Require(err == nil, field, "%w", err) }
+func (m *Mistakes) Refuse(field string, err error) { m.Require(err == nil, field, "%v", err) }
 
-// All returns the mistakes in the order in which they were found.
-func (m *Mistakes) All() []*Error { return m.all }
+// All returns the mistakes by line. A mistake that aliases repeat is listed once.
+func (m *Mistakes) All() Errors {
+	all := slices.SortedFunc(slices.Values(m.all), func(a, b Mistake) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text))
+	})
+	return slices.Compact(all)
+}
 
-// Around yields a path, then those of the sections and lists around it, and "" at last.
-func Around(path string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for yield(path) && path != "" {
-			path = path[:max(strings.LastIndexAny(path, ".["), 0)]
-		}
+// Err returns the mistakes as an error, nil if there are none.
+func (m *Mistakes) Err() error {
+	if len(m.all) == 0 {
+		return nil
 	}
+	return m.All()
 }
 
 // Cut bounds the length of a value that a mistake quotes.
@@ -119,14 +183,3 @@ func Quote(text string) string {
 
 // IsControl reports whether r is a control character of ASCII, which no header field can have.
 func IsControl(r rune) bool { return r < ' ' || r == 0x7f }
-
-// Duration returns d as a configuration writes it: 24h, not 24h0m0s.
-func Duration(d time.Duration) string {
-	s := d.String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(s, zero) {
-			s = s[:len(s)-len("0s")]
-		}
-	}
-	return s
-}

@@ -2,6 +2,7 @@ package field
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -19,7 +20,8 @@ func (c crawler) check(m *Mistakes) {
 
 // TestMistakes: a struct that knows neither its file nor its place can be checked in a list of a file.
 func TestMistakes(t *testing.T) {
-	file := From(source{"crawlers[1].login.user": true})
+	file := New("gate.yaml")
+	file.Lines["crawlers[1].login.user"] = 7
 	first, second := file.In("crawlers[0]"), file.In("crawlers[1]")
 	crawler{user: "news"}.check(first)
 	crawler{}.check(second)
@@ -27,25 +29,20 @@ func TestMistakes(t *testing.T) {
 	third.Skip("login")
 	crawler{name: "c"}.check(third)
 	var got []string
-	for _, e := range file.All() {
-		got = append(got, e.Error())
+	for _, e := range file.all {
+		got = append(got, strings.TrimPrefix(e.String(), "gate.yaml: "))
 	}
 	want := []string{
-		"crawlers[0].name: is missing", "crawlers[0].login: counts, since only a field in it has a mistake",
-		"crawlers[1].name: is missing", "crawlers[1].login.user: is empty", "crawlers[1].login: counts, since only a field in it has a mistake",
+		"crawlers.name: is missing", "crawlers.login: counts, since only a field in it has a mistake",
+		"crawlers.name: is missing", "gate.yaml:7: crawlers.login.user: is empty", "crawlers.login: counts, since only a field in it has a mistake",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
-	if !file.Bad("crawlers[1].name") || file.Bad("crawlers[1]") || second.Where("name") != "at crawlers[1].name" {
+	if !file.Bad("crawlers[1].name") || file.Bad("crawlers[1]") || second.Where("name") != "line 0" {
 		t.Errorf("Bad or Where: got %v, %v, %s", file.Bad("crawlers[1].name"), file.Bad("crawlers[1]"), second.Where("name"))
 	}
 }
-
-type source map[string]bool
-
-func (s source) Given(path string) bool   { return s[path] }
-func (s source) Where(path string) string { return "at " + path }
 
 // TestJoin: dots that are part of a key stay.
 func TestJoin(t *testing.T) {

@@ -27,8 +27,11 @@ func ReadFile(path string) ([]byte, error) {
 // ReadOnce is ReadFile for a file that is never read again. It may be a pipe.
 func ReadOnce(path string) ([]byte, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoFile
+	}
 	if err != nil {
-		return nil, fileError(err)
+		return nil, err.(*fs.PathError).Err
 	}
 	defer f.Close()
 	return ReadAll(f)
@@ -37,28 +40,17 @@ func ReadOnce(path string) ([]byte, error) {
 // ReadAll reads at most [MaxFileBytes].
 func ReadAll(in io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(in, MaxFileBytes+1))
-	if err != nil {
-		return nil, fileError(err)
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, pe.Err
 	}
-	if len(data) > MaxFileBytes {
+	if err == nil && len(data) > MaxFileBytes {
 		return nil, fmt.Errorf("larger than %s: is this the right file?", Size(MaxFileBytes))
 	}
-	return data, nil
+	return data, err
 }
 
 // IsPipe reports whether the file at path is a named pipe, such as a shell's <(command).
 func IsPipe(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
-}
-
-// fileError returns err without the path, which the caller adds.
-func fileError(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return ErrNoFile
-	}
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }

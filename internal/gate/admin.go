@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"robotsgate/internal/admin"
-	"robotsgate/internal/config"
+	"robotsgate/internal/field"
 	"robotsgate/internal/metrics"
 	"robotsgate/policy"
 )
@@ -135,7 +135,7 @@ func expiredOverrides(c *Config, now time.Time) (all []string) {
 
 // mistakesIn returns the mistakes of a configuration, one a line.
 func mistakesIn(err error) (all []string) {
-	mistakes, ok := errors.AsType[config.Errors](err)
+	mistakes, ok := errors.AsType[field.Errors](err)
 	if !ok {
 		return []string{err.Error()}
 	}

@@ -44,7 +44,7 @@ type Config struct {
 	Admin             admin.Config      `yaml:"admin"`
 	Log               Log               `yaml:"log"`
 
-	source *config.Source
+	source *field.Mistakes
 }
 
 // ClientsPolicy says what becomes of clients that match no crawler.
@@ -90,7 +90,7 @@ type HTTPS struct {
 type Limits struct {
 	proxy.Limits     `yaml:",inline"`
 	proxy.LoadLimits `yaml:",inline"`
-	Memory           int64         `yaml:"memory" size:"yes" restart:"yes" zero:"no limit"` // 0: no limit
+	Memory           int64         `yaml:"memory" size:"yes" restart:"yes"` // 0: no limit
 	ShutdownDelay    time.Duration `yaml:"shutdown_delay"`
 	ShutdownGrace    time.Duration `yaml:"shutdown_grace"`
 }
@@ -106,7 +106,7 @@ type Log struct {
 // DefaultConfig returns the configuration with the default of every key.
 func DefaultConfig() *Config {
 	c := &Config{
-		source: config.NoFile(),
+		source: field.New(""),
 		Listen: "127.0.0.1:9309", Mode: policy.Enforce, UnknownClients: AllowClients,
 		Robots: Robots{policy.DefaultRobots(), store.DefaultLimits()},
 		Tags:   Tags{proxy.DefaultTags(), 32 << 20},
@@ -139,11 +139,11 @@ func (c *Config) CrawlersOrDefault() []Crawler {
 
 // LoadConfig reads and checks the configuration at path, with the variables of the
 // process's environment. If the file has mistakes the error is of type
-// [config.Errors] and holds all of them.
+// [field.Errors] and holds all of them.
 func LoadConfig(path string) (*Config, error) {
 	data, err := field.ReadOnce(path)
 	if err != nil {
-		return nil, config.Errors{{File: path, Text: err.Error()}}
+		return nil, field.Errors{{File: path, Text: err.Error()}}
 	}
 	return ParseConfig(path, data, os.LookupEnv)
 }
@@ -165,14 +165,14 @@ func ParseConfig(name string, data []byte, lookup func(string) (string, bool)) (
 }
 
 // File returns the name of the file that the configuration is from; "" for the defaults.
-func (c *Config) File() string { return c.source.Name() }
+func (c *Config) File() string { return c.source.File }
 
 // ReadConfig is ParseConfig for what in has. If that can't be read, or is too long, the error is of type
-// [config.Errors] as well.
+// [field.Errors] as well.
 func ReadConfig(name string, in io.Reader, lookup func(string) (string, bool)) (*Config, error) {
 	data, err := field.ReadAll(in)
 	if err != nil {
-		return nil, config.Errors{{File: name, Text: err.Error()}}
+		return nil, field.Errors{{File: name, Text: err.Error()}}
 	}
 	return ParseConfig(name, data, lookup)
 }

@@ -156,7 +156,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		lines := 2 + bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r")) + bytes.Count(data, []byte("\u2028")) + bytes.Count(data, []byte("\u2029")) + bytes.Count(data, []byte("\u0085"))
-		for _, m := range err.(config.Errors) {
+		for _, m := range err.(field.Errors) {
 			if m.Line < 1 || m.Line > lines || strings.ContainsAny(m.String(), "\n\r") {
 				t.Errorf("%q (of %d lines)", m, lines)
 			}

@@ -47,7 +47,7 @@ func (c *Config) checkListeners() {
 	if c.ListenTransparent != "" {
 		s.Refuse("listen_transparent", checkListen(c.ListenTransparent))
 	}
-	c.checkPorts(s.Mistakes)
+	c.checkPorts(s)
 	c.Admin.Check(s.In("admin"))
 }
 

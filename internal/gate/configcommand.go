@@ -87,7 +87,7 @@ func (c *Config) SetCrawlDelay(value string) error {
 // CheckPorts reports listeners that want the same port, after their addresses were replaced.
 func (c *Config) CheckPorts() error {
 	w := c.source.Warnings()
-	c.checkPorts(w.Mistakes)
+	c.checkPorts(w)
 	return w.Err()
 }
 

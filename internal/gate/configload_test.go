@@ -14,7 +14,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/field"
 	"robotsgate/policy"
 )
@@ -164,7 +163,7 @@ func TestLoadRefuses(t *testing.T) {
 		big:                             ": larger than 4MiB: is this the right file?",
 	} {
 		_, err := LoadConfig(path)
-		if _, ok := err.(config.Errors); !ok || err.Error() != path+want {
+		if _, ok := err.(field.Errors); !ok || err.Error() != path+want {
 			t.Errorf("got %v, want %s", err, path+want)
 		}
 	}

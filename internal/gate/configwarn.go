@@ -7,28 +7,27 @@ import (
 	"slices"
 	"strings"
 
-	"robotsgate/internal/config"
 	"robotsgate/internal/field"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 )
 
 // Warnings returns what is allowed but is probably not intended, as of now.
-func (c *Config) Warnings() []config.Mistake {
+func (c *Config) Warnings() []field.Mistake {
 	w := c.source.Warnings()
 	c.warnOpen(w)
 	c.warnCrawlers(w)
-	policy.WarnOverrides(c.Overrides, w.Mistakes, "overrides", c.HTTPS.Unseen)
+	policy.WarnOverrides(c.Overrides, w, "overrides", c.HTTPS.Unseen)
 	c.warnUsage(w)
 	c.warnPace(w)
 	c.Robots.Warn(w.In("robots"))
 	c.Log.Audit.Warn(w.In("log"))
-	return w.Sorted()
+	return w.All()
 }
 
 // warnOpen warns of an open proxy, which every host that reaches its port may use. Clients whose connections are
 // redirected can send no login.
-func (c *Config) warnOpen(w *config.Source) {
+func (c *Config) warnOpen(w *field.Mistakes) {
 	open := c.UnknownClients == AllowClients || slices.ContainsFunc(c.CrawlersOrDefault(), func(crawler Crawler) bool {
 		everyone := func(p netip.Prefix) bool { return p.Bits() == 0 }
 		return !crawler.Login.Required() && (len(crawler.Sources) == 0 || slices.ContainsFunc(crawler.Sources, everyone))
@@ -42,7 +41,7 @@ func (c *Config) warnOpen(w *config.Source) {
 }
 
 // warnPace warns of a queue with fewer places than there are crawlers: those that have a place keep out the others.
-func (c *Config) warnPace(w *config.Source) {
+func (c *Config) warnPace(w *field.Mistakes) {
 	n := len(c.CrawlersOrDefault())
 	if len(c.Crawlers) > 0 && c.UnknownClients == AllowClients {
 		n++ // clients that match no crawler
@@ -57,7 +56,7 @@ func isLoopback(address string) bool {
 	return addr.Unmap().IsLoopback() || strings.EqualFold(strings.TrimSuffix(host, "."), "localhost")
 }
 
-func (c *Config) warnCrawlers(w *config.Source) {
+func (c *Config) warnCrawlers(w *field.Mistakes) {
 	agents := map[string]string{} // by the ID of the key
 	for i := range c.Crawlers {
 		k, m := &c.Crawlers[i], w.In(fmt.Sprintf("crawlers[%d]", i))
@@ -73,7 +72,7 @@ func (c *Config) warnCrawlers(w *config.Source) {
 }
 
 // warnUsage warns of settings of usage that do less than they seem to.
-func (c *Config) warnUsage(w *config.Source) {
+func (c *Config) warnUsage(w *field.Mistakes) {
 	refuse := c.Usage.Refuses()
 	purposes := slices.IndexFunc(c.Crawlers, func(k Crawler) bool { return k.Declares() })
 	w.Require(!refuse || purposes >= 0, "usage.reserved", "refuse refuses nothing, since no crawler has purposes or content_use: say what a crawler fetches for, such as purposes: [train-ai] in crawlers")

@@ -9,7 +9,6 @@ import (
 	"strconv"
 
 	"robotsgate/internal/ca"
-	"robotsgate/internal/field"
 	"robotsgate/proxy"
 )
 
@@ -42,7 +41,7 @@ func howToPermit(c *Config, addr netip.Addr) string {
 func Roots(c *Config) (*x509.CertPool, error) {
 	pool, err := RootsWith(c.Egress.CAFile)
 	if err != nil {
-		return nil, &field.Error{Field: "egress.ca_file", Err: err}
+		return nil, fmt.Errorf("egress.ca_file: %w", err)
 	}
 	return pool, nil
 }

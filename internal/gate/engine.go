@@ -2,13 +2,13 @@ package gate
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"path/filepath"
 	"regexp"
 
 	"robotsgate/internal/admin"
-	"robotsgate/internal/field"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
@@ -79,7 +79,7 @@ func (g *Gate) keepBudgets(c pace.Config) error {
 // owns it does.
 func (g *Gate) openRemembered() (err error) {
 	if g.remembered, err = tagcache.New(int64(g.config.Tags.CacheBytes)); err != nil {
-		return &field.Error{Field: "tags.cache_bytes", Err: err}
+		return fmt.Errorf("tags.cache_bytes: %w", err)
 	}
 	dir, err := DataDir(g.config)
 	if err == nil && g.disk != nil {

@@ -2,8 +2,8 @@ package gate
 
 import (
 	"crypto/x509"
+	"fmt"
 
-	"robotsgate/internal/field"
 	"robotsgate/internal/fleet"
 	"robotsgate/policy/snapshot"
 )
@@ -16,7 +16,7 @@ func (g *Gate) openFleet() (err error) {
 	}
 	var o fleet.Options
 	if o.Key, err = c.Fleet.ReadKey(); err != nil {
-		return &field.Error{Field: "fleet.key_file", Err: err}
+		return fmt.Errorf("fleet.key_file: %w", err)
 	}
 	roots, err := fleetRoots(c)
 	if err != nil {
@@ -24,7 +24,7 @@ func (g *Gate) openFleet() (err error) {
 	}
 	o.Settings, o.Local, o.Log, o.Gate = fleetSettings(c, roots), g.store, g.log, g.id
 	if g.fleet, err = fleet.Open(o); err != nil {
-		return &field.Error{Field: "fleet.address", Err: err}
+		return fmt.Errorf("fleet.address: %w", err)
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func fleetSettings(c *Config, roots *x509.CertPool) fleet.Settings {
 func fleetRoots(c *Config) (*x509.CertPool, error) {
 	pool, err := c.Fleet.ReadRoots()
 	if err != nil {
-		return nil, &field.Error{Field: "fleet.ca_file", Err: err}
+		return nil, fmt.Errorf("fleet.ca_file: %w", err)
 	}
 	return pool, nil
 }

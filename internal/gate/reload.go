@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/config"
+	"robotsgate/internal/field"
 	"robotsgate/internal/store"
 	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
@@ -54,7 +55,7 @@ func (g *Gate) read(ctx context.Context) <-chan revision {
 // mistakes changes nothing. Only [Gate.wait] calls it.
 func (g *Gate) reload(r revision) {
 	old, kept := g.config, []string(nil)
-	if r.err == nil && !r.config.source.Any() && old.source.Any() {
+	if r.err == nil && !(len(r.config.source.Lines) > 0) && len(old.source.Lines) > 0 {
 		// A full disk leaves an empty file. Its defaults would let every client in.
 		r.err = errors.New("it holds no key any more; if the defaults are meant, write one of them, such as mode: enforce")
 	}
@@ -95,7 +96,7 @@ func (g *Gate) refuse(err error) {
 	g.metrics.Reload(false)
 	const stays = "the changed configuration can't be used, the one before stays in force"
 	g.mistakes.Store(new(mistakesIn(err)))
-	mistakes, ok := errors.AsType[config.Errors](err)
+	mistakes, ok := errors.AsType[field.Errors](err)
 	if !ok {
 		g.log.Error(stays, "error", err)
 	}

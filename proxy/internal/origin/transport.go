@@ -30,15 +30,15 @@ import (
 // Config says what a Transport may connect to, and how. Special-purpose addresses (RFC 6890), such as those
 // of loopback and of private networks, are forbidden unless AllowPrivate permits them.
 type Config struct {
-	AllowPrivate          []netip.Prefix `yaml:"allow_private" doc:"an address range, such as 10.0.0.0/8"`               // special-purpose addresses that are permitted
-	DenyHosts             []glob.Glob    `yaml:"deny_hosts" glob:"host" doc:"a host, such as \"*.example.com\""`         // hosts that are forbidden, by their name or address
-	Ports                 []int          `yaml:"ports" doc:"a port, such as 443"`                                        // that may be connected to; empty: all
-	Parent                *url.URL       `yaml:"proxy" doc:"a proxy's URL, such as http://proxy.lan:3128" secret:"true"` // a proxy to go through: http, https or socks5; nil: none
-	CAFile                string         `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem" path:"yes"`   // further roots, which the caller reads into Roots; "": none
-	DialTimeout           time.Duration  `yaml:"dial_timeout" positive:"yes"`                                            // 0: the default below, as for the next two
+	AllowPrivate          []netip.Prefix `yaml:"allow_private" doc:"an address range with its length, and no bits set behind it, such as 10.0.0.0/8"`                                                                // special-purpose addresses that are permitted
+	DenyHosts             []glob.Glob    `yaml:"deny_hosts" glob:"host" doc:"a host, such as \"*.example.com\""`                                                                                                     // hosts that are forbidden, by their name or address
+	Ports                 []int          `yaml:"ports" doc:"a port, such as 443"`                                                                                                                                    // that may be connected to; empty: all
+	Parent                *url.URL       `yaml:"proxy" doc:"the URL of a proxy, http://, https:// or socks5://, with special characters in a password percent-encoded, such as http://proxy.lan:3128" secret:"true"` // a proxy to go through: http, https or socks5; nil: none
+	CAFile                string         `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem" path:"yes"`                                                                                               // further roots, which the caller reads into Roots; "": none
+	DialTimeout           time.Duration  `yaml:"dial_timeout" positive:"yes"`                                                                                                                                        // 0: the default below, as for the next two
 	ResponseHeaderTimeout time.Duration  `yaml:"response_header_timeout" positive:"yes"`
-	IdleTimeout           time.Duration  `yaml:"idle_timeout" positive:"yes"`                                        // of a connection that is kept for further requests
-	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8" zero:"no limit"` // 0: no limit
+	IdleTimeout           time.Duration  `yaml:"idle_timeout" positive:"yes"`                        // of a connection that is kept for further requests
+	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8"` // 0: no limit
 
 	Roots *x509.CertPool          // for the certificates of origins; nil: the system's
 	Own   func() []netip.AddrPort // where the gate listens, which is forbidden; nil: nowhere
