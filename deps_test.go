@@ -72,7 +72,7 @@ var imports = map[string][]string{
 
 	"internal/store/storetest":   {"policy/snapshot"}, // tests of a snapshot.Store
 	"policy/internal/origintest": {},                  // answers of origins, for tests
-	"proxy/internal/proxytest": {"internal/ca", "internal/gatetest", "internal/store", "policy", "policy/glob", "policy/snapshot", "policy/tagcache",
+	"proxy/internal/proxytest": {"internal/ca", "internal/gatetest", "internal/store/storetest", "policy", "policy/glob", "policy/snapshot", "policy/tagcache",
 		"proxy", "proxy/internal/client"}, // a whole gate, for tests
 	"proxy/internal/wire": {}, // its tests use proxytest
 
@@ -92,7 +92,7 @@ var imports = map[string][]string{
 
 	// The only package that connects the parts of the gate.
 	"internal/gate": {"policy", "policy/canonical", "policy/snapshot", "policy/tagcache", "policy/pace", "proxy", "internal/admin", "internal/audit",
-		"internal/ca", "internal/config", "internal/escape", "internal/evidence", "internal/field",
+		"internal/ca", "internal/config", "internal/console", "internal/escape", "internal/evidence", "internal/field",
 		"internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
 		"internal/requestlog", "internal/store", "internal/transparent", "internal/wholefile", "policy/glob"},
 	"internal/transparent": {},

@@ -3,7 +3,6 @@ package policy
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,7 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"robotsgate/internal/gatetest"
-	"robotsgate/internal/store"
+	"robotsgate/internal/store/storetest"
 	"robotsgate/policy/internal/origintest"
 	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
@@ -45,7 +44,7 @@ type scene struct {
 	robots Robots
 	usage  Usage
 	web    *origintest.Web
-	store  jsonStore
+	store  movedStore
 	engine *Engine
 	agent  string
 	fetch  []usage.Purpose // what the crawler fetches for
@@ -56,7 +55,7 @@ type scene struct {
 }
 
 func play(t *testing.T, ar *txtar.Archive) {
-	s := &scene{T: t, parts: map[string]string{}, robots: defaults(), web: newOrigins(), store: jsonStore{store.NewMemory(1 << 20)}, agent: "ExampleBot/1.0",
+	s := &scene{T: t, parts: map[string]string{}, robots: defaults(), web: newOrigins(), store: movedStore{storetest.NewMap()}, agent: "ExampleBot/1.0",
 		crawlers: map[string]*Crawler{"NewsBot": {Name: "news", Tokens: []string{"NewsBot"}}}}
 	for _, f := range ar.Files {
 		s.parts[f.Name] = string(f.Data)
@@ -281,27 +280,11 @@ func absolute(url string) string {
 	return url
 }
 
-// A jsonStore keeps sets as JSON, so that times lose their monotonic part, as on a disk.
-type jsonStore struct{ *store.Memory }
-
-func (j jsonStore) Save(ctx context.Context, sets map[string]snapshot.Set) error {
-	copies := map[string]snapshot.Set{}
-	for key, set := range sets {
-		text, err := json.Marshal(set)
-		if err != nil {
-			panic(err)
-		}
-		var saved snapshot.Set
-		if err := json.Unmarshal(text, &saved); err != nil {
-			panic(err)
-		}
-		copies[key] = saved
-	}
-	return j.Memory.Save(ctx, copies)
-}
+// A movedStore has sets of another time.
+type movedStore struct{ *storetest.Map }
 
 // shift makes the snapshots of example.com come from a clock that was ahead.
-func (j jsonStore) shift(by time.Duration) {
+func (j movedStore) shift(by time.Duration) {
 	for _, tdmrep := range []bool{false, true} {
 		key := snapshot.Scope{Origin: "https://example.com", TDMRep: tdmrep, Asker: "robotsgate/0"}.Key()
 		set, ok := j.Load(context.Background(), key)

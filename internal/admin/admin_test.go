@@ -21,7 +21,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/overview"
-	"robotsgate/internal/store"
+	"robotsgate/internal/store/storetest"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/snapshot"
@@ -73,7 +73,7 @@ func listener(t *testing.T, o *origin) http.Handler {
 		Crawlers:  policy.Crawlers{Known: o.crawlers, Default: &policy.Crawler{Name: "default", Mode: policy.Enforce}, RefuseUnknown: o.refuse},
 		Robots:    policy.Robots{Settings: snapshot.Settings{MaxAge: 24 * time.Hour, StaleFor: 720 * time.Hour, Timeout: time.Minute, MaxBytes: 1 << 20, MaxRedirects: 5, CacheBytes: 1 << 20}},
 		Transport: o,
-		Store:     cmp.Or[snapshot.Store](o.store, store.NewMemory(1<<20)),
+		Store:     cmp.Or[snapshot.Store](o.store, storetest.NewMap()),
 		Log:       slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 // A replayReport decides entries again, from the evidence that is kept.
 type replayReport struct {
 	replayer *replay.Replayer
-	archive  gate.Archive
 	s        console.Streams
 	dir      string // data_dir
 	gate     string // that data_dir is of; empty: not known
@@ -30,7 +29,7 @@ type replayReport struct {
 }
 
 func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayReport, error) {
-	archive, dir, err := gate.OpenSnapshots(c)
+	archive, dir, err := gate.OpenSnapshots(c, s)
 	if errors.Is(err, gate.ErrNoSnapshots) {
 		s.Status(err)
 		return nil, console.Exit(1) // as for other evidence that is gone
@@ -38,10 +37,10 @@ func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayRep
 	if err != nil {
 		return nil, err
 	}
-	r := replay.New(gate.Evidence{Archive: archive, Dir: dir}, gate.KeptSettings)
+	r := replay.New(gate.Evidence{Reader: archive, Dir: dir}, gate.KeptSettings)
 	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
 	return &replayReport{
-		replayer: r, archive: archive, s: s, dir: dir, gate: id, config: c.File(), filtered: a.Given(), quiet: a.JSON,
+		replayer: r, s: s, dir: dir, gate: id, config: c.File(), filtered: a.Given(), quiet: a.JSON,
 		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}, differences: []string{},
 	}, nil
 }
@@ -81,7 +80,6 @@ type replayResult struct {
 }
 
 func (a *replayReport) result() (string, any, bool) {
-	a.archive.Close()
 	r := replayResult{Counts: map[string]int{}, Differences: a.differences, Invalid: a.noEntry}
 	for _, o := range replay.Outcomes {
 		n := a.counts[o]

@@ -18,10 +18,9 @@ func (h *History) Run(s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	archive, dir, err := gate.OpenSnapshots(c)
+	archive, dir, err := gate.OpenSnapshots(c, s)
 	if err != nil {
 		return err
 	}
-	defer archive.Close()
 	return history.Print(s.Out, archive, dir, &c.Robots.Settings, h.Options)
 }

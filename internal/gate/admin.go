@@ -24,9 +24,7 @@ func (g *Gate) administer() {
 		c := g.proxy.Connections()
 		return admin.Connections{Open: c.Open, Tunnels: c.Tunnels}
 	}
-	if g.disk != nil {
-		a.History = g.history
-	}
+	a.History = g.history
 	if g.config.Pace.On() {
 		a.Queues = g.queues
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -27,27 +28,24 @@ func ReadSigner(c *Config) (*evidence.Signer, error) {
 var ErrNoSnapshots = errors.New("no snapshots")
 
 // OpenSnapshots opens the snapshots in the data_dir of a configuration. An error says what to do about the file of -c.
-func OpenSnapshots(c *Config) (archive Archive, dir string, err error) {
+func OpenSnapshots(c *Config, s console.Streams) (archive *store.Reader, dir string, err error) {
 	if dir, err = DataDir(c); err != nil {
 		return nil, "", err
 	}
-	reader, err := ReadSnapshots(c, dir)
-	switch {
-	case err == nil:
-		return reader, dir, nil
-	case errors.Is(err, fs.ErrNotExist):
+	archive, err = store.Read(dir, func(err error) { s.Status(fmt.Errorf("a stored snapshot can't be read: %w", err)) })
+	if errors.Is(err, fs.ErrNotExist) {
 		hint := "name the gate's configuration with -c"
 		if c.File() != "" {
 			hint = c.File() + " is another gate's configuration, or its gate has not run yet"
 		}
 		err = fmt.Errorf("%s has %w: %s", dir, ErrNoSnapshots, hint)
 	}
-	return nil, dir, err
+	return archive, dir, err
 }
 
 // Evidence is the evidence in a data_dir.
 type Evidence struct {
-	Archive
+	*store.Reader
 	Dir string
 }
 

@@ -64,7 +64,7 @@ func (g *Gate) newPacer() *pace.Pacer {
 // keepBudgets begins to keep what budgets count, if there are any. In a fleet the store does, and of several gates in
 // one data_dir the one that owns it.
 func (g *Gate) keepBudgets(c pace.Config) error {
-	if len(c.Budgets) == 0 || g.budgets != nil || g.fleet != nil || g.disk == nil {
+	if len(c.Budgets) == 0 || g.budgets != nil || g.fleet != nil || !g.owner() {
 		return nil
 	}
 	dir, err := DataDir(g.config)
@@ -82,7 +82,7 @@ func (g *Gate) openRemembered() (err error) {
 		return fmt.Errorf("tags.cache_bytes: %w", err)
 	}
 	dir, err := DataDir(g.config)
-	if err == nil && g.disk != nil {
+	if err == nil && g.owner() {
 		g.tags = store.OpenLineFile(filepath.Join(dir, "remembered.jsonl"), g.remembered.Kept, g.remembered.Restore, g.log)
 	}
 	return err

@@ -52,7 +52,7 @@ func (g *Gate) openAudit(dir string, out io.Writer) (err error) {
 	if e.Name == "" {
 		e.Name = logName(g.ownerID(dir))
 	}
-	if g.disk != nil {
+	if g.owner() {
 		e.Dir = dir
 	}
 	if e.Key == nil {
@@ -76,7 +76,7 @@ func (g *Gate) evidence() func() audit.Status {
 
 // ownerID returns the id of the gate that owns the folder.
 func (g *Gate) ownerID(dir string) string {
-	if id, err := ReadID(dir); err == nil && g.disk == nil {
+	if id, err := ReadID(dir); err == nil && !g.owner() {
 		return id
 	}
 	return g.id

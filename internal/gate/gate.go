@@ -37,8 +37,8 @@ type Gate struct {
 	level      *slog.LevelVar // of log
 	authority  *ca.Authority
 	clients    ca.ClientFiles // the files that make clients trust the CA
-	store      snapshotStore
-	disk       diskStore    // the store; nil: it is in memory, since another gate uses the folder
+	release    func() error   // ends the ownership of data_dir; nil: another gate is its owner
+	store      *store.Disk
 	fleet      *fleet.Fleet // the store, shared with other gates; nil: there is no fleet
 	engine     *policy.Engine
 	remembered *tagcache.Cache
@@ -135,7 +135,7 @@ func (g *Gate) openStores(dir string) error {
 	if err := g.openStore(dir); err != nil {
 		return err
 	}
-	if g.id = newID(); g.disk != nil {
+	if g.id = newID(); g.owner() {
 		g.id = ownID(dir, g.log)
 	}
 	return g.openFleet()
@@ -294,13 +294,14 @@ func (g *Gate) Close() {
 			l.Close()
 		}
 	}
-	if g.disk != nil {
-		if err := g.disk.Close(); err != nil {
-			g.log.Error("closing the snapshots", "error", err)
-		}
+	if g.store != nil {
+		g.store.Close()
 	}
 	if err := g.audit.Close(); err != nil {
 		g.log.Error("closing the audit log", "error", err)
+	}
+	if g.owner() {
+		g.release() // the end of the process would do so too
 	}
 }
 

@@ -2,59 +2,35 @@ package gate
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"robotsgate/internal/admin"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
-	"robotsgate/policy/snapshot"
 )
 
-// A snapshotStore is a store with figures for the metrics and the status page.
-type snapshotStore interface {
-	snapshot.Store
-	Usage() store.Usage
-}
-
-// A diskStore is one that keeps snapshots beyond the life of the process, and past answers as evidence.
-type diskStore interface {
-	snapshotStore
-	Archive
-}
-
-// openStore opens the snapshots on disk, or in memory if another gate uses the folder.
-func (g *Gate) openStore(dir string) error {
-	disk, err := store.Open(dir, g.config.Robots.Limits, g.log)
-	switch {
-	case errors.Is(err, store.ErrInUse):
+// openStore opens the snapshots, and makes this gate the owner of the other files in data_dir unless another gate is.
+func (g *Gate) openStore(dir string) (err error) {
+	if g.release, err = store.Own(dir); err != nil {
+		return err
+	}
+	if !g.owner() {
 		level := slog.LevelWarn
 		if g.options.File == nil { // a gate that ends with its command
 			level = slog.LevelInfo
 		}
-		g.log.Log(context.Background(), level, "another gate uses this data_dir: this one keeps its snapshots and the robots tags that it remembers in memory", "data_dir", dir)
-		g.store = store.NewMemory(int64(g.config.Robots.CacheBytes))
-		return nil
-	case err != nil:
-		return err
+		g.log.Log(context.Background(), level, "another gate uses this data_dir: this one keeps the robots tags that it remembers, and what budgets count, in memory", "data_dir", dir)
 	}
-	g.store, g.disk = disk, disk
-	return nil
+	g.store, err = store.Open(dir, g.config.Robots.Limits, g.log)
+	return err
 }
 
-// ReadSnapshots opens the snapshots in a data_dir, also while a gate uses it. The error is fs.ErrNotExist if there are
-// none.
-func ReadSnapshots(c *Config, dir string) (Archive, error) { return store.Read(dir, c.Robots.Keep) }
-
-// An Archive has to be closed.
-type Archive interface {
-	snapshot.Archive
-	Close() error
-}
+// owner reports whether this gate is the first one in its data_dir.
+func (g *Gate) owner() bool { return g.release != nil }
 
 // history returns an origin's past answers.
 func (g *Gate) history(origin string) (all []admin.Past, err error) {
-	answers, err := g.disk.History(origin)
+	answers, err := g.store.History(origin)
 	for _, a := range answers {
 		s := a.Snapshot
 		all = append(all, admin.Past{
@@ -67,13 +43,10 @@ func (g *Gate) history(origin string) (all []admin.Past, err error) {
 
 // sizes returns the sizes of the caches and the store, for the status page.
 func (g *Gate) sizes(engine *policy.Engine) []admin.Size {
-	rules, tags, kept, name := engine.Snapshots().Cached(), g.remembered.Size(), g.store.Usage(), "Snapshots in memory"
-	if g.disk != nil {
-		name = "Snapshots on disk"
-	}
+	rules, tags, kept := engine.Snapshots().Cached(), g.remembered.Size(), g.store.Usage()
 	return []admin.Size{
 		{Name: "Rules in memory", Of: "origins", Entries: int64(rules.Entries), Bytes: rules.Bytes, Bound: rules.Bound},
 		{Name: "Remembered tags", Of: "URLs", Entries: int64(tags.Entries), Bytes: tags.Bytes, Bound: tags.Bound},
-		{Name: name, Of: "origins", Entries: kept.Origins, Bytes: kept.Bytes, Bound: kept.Bound},
+		{Name: "Snapshots on disk", Of: "origins", Entries: kept.Origins, Bytes: kept.Bytes, Bound: kept.Bound},
 	}
 }

@@ -49,7 +49,7 @@ func Print(w io.Writer, archive snapshot.Archive, dir string, rules *snapshot.Se
 		if err != nil {
 			return err
 		}
-		all := rows(answers, archive, rules, o.Diff)
+		all := rows(origin, answers, archive, rules, o.Diff)
 		if o.JSON {
 			if err := console.JSON(out, map[string]any{"origin": origin, "history": all}); err != nil {
 				return err
@@ -118,10 +118,10 @@ type row struct {
 }
 
 // rows returns the answers, the newest first. The archive has the oldest first.
-func rows(answers []snapshot.Answer, archive snapshot.Archive, rules *snapshot.Settings, diffs bool) []*row {
+func rows(origin string, answers []snapshot.Answer, archive snapshot.Archive, rules *snapshot.Settings, diffs bool) []*row {
 	all, last := []*row{}, map[string]*row{} // with a text, by asker
 	for _, a := range answers {
-		r := newRow(a, archive, rules)
+		r := newRow(origin, a, archive, rules)
 		all = append(all, r)
 		if r.SHA256 == "" {
 			continue
@@ -139,7 +139,7 @@ func rows(answers []snapshot.Answer, archive snapshot.Archive, rules *snapshot.S
 	return all
 }
 
-func newRow(a snapshot.Answer, archive snapshot.Archive, rules *snapshot.Settings) *row {
+func newRow(origin string, a snapshot.Answer, archive snapshot.Archive, rules *snapshot.Settings) *row {
 	s := a.Snapshot
 	r := &row{From: a.From.UTC(), To: a.To.UTC(), Asker: a.Asker, State: rules.Classify(s), Status: s.Status, SHA256: s.SHA256, Error: s.Error, By: s.By}
 	if s.Looped {
@@ -154,7 +154,7 @@ func newRow(a snapshot.Answer, archive snapshot.Archive, rules *snapshot.Setting
 	if r.State == snapshot.Fresh {
 		r.State = "rules" // which may be fresh or stale
 	}
-	text, err := archive.Body(s.SHA256)
+	text, err := archive.Body(origin, s.SHA256)
 	switch {
 	case err == nil:
 		r.Bytes, r.text = new(len(text)), text

@@ -19,7 +19,7 @@ type kept struct {
 
 func (k *kept) HostOrigins(string) ([]string, error)      { return []string{"https://a.example"}, nil }
 func (k *kept) History(string) ([]snapshot.Answer, error) { return k.answers, nil }
-func (k *kept) Body(digest string) (string, error) {
+func (k *kept) Body(_, digest string) (string, error) {
 	if text, ok := k.texts[digest]; ok {
 		return text, nil
 	}

@@ -60,7 +60,7 @@ func (p *Replayer) answered(history []snapshot.Answer, s *snapshot.Snapshot, c *
 	// start of its fetch, and used after the end.
 	late := 2*c.Robots.Timeout + 5*time.Second
 	for _, a := range history {
-		if !p.matches(a.Snapshot, s, c.Robots.MaxBytes) || s.Fetched.Before(a.From) || s.Fetched.After(a.Snapshot.Fetched) {
+		if !p.matches(past.Target.Origin(), a.Snapshot, s, c.Robots.MaxBytes) || s.Fetched.Before(a.From) || s.Fetched.After(a.Snapshot.Fetched) {
 			continue
 		}
 		if a.To.IsZero() || !past.Judged.After(a.To.Add(late)) {
@@ -75,9 +75,9 @@ func (p *Replayer) answered(history []snapshot.Answer, s *snapshot.Snapshot, c *
 
 // matches reports whether a kept answer is the one that an entry cites, whole or truncated by
 // the limit of that time.
-func (p *Replayer) matches(a, s *snapshot.Snapshot, maxBytes int) bool {
+func (p *Replayer) matches(origin string, a, s *snapshot.Snapshot, maxBytes int) bool {
 	if a.Status != s.Status || a.Looped != s.Looped {
 		return false
 	}
-	return a.SHA256 == s.SHA256 || s.SHA256 != "" && p.truncatedTo(a.SHA256, maxBytes) == s.SHA256
+	return a.SHA256 == s.SHA256 || s.SHA256 != "" && p.truncatedTo(fileKey{origin, a.SHA256, maxBytes}) == s.SHA256
 }

@@ -30,8 +30,8 @@ type Evidence interface {
 	History(origin string) ([]snapshot.Answer, error)
 	// TDMRepHistory returns those to requests for its tdmrep.json.
 	TDMRepHistory(origin string) ([]snapshot.Answer, error)
-	// Body returns the file with a SHA-256, with the errors of Configuration.
-	Body(digest string) (string, error)
+	// Body returns a file of an origin by its SHA-256, with the errors of Configuration.
+	Body(origin, digest string) (string, error)
 }
 
 // An Outcome is the result of a replay.
@@ -73,15 +73,14 @@ type Replayer struct {
 	configuration func(digest string) (*policy.Config, error)
 	history       func(origin string) ([]snapshot.Answer, error)
 	tdmHistory    func(origin string) ([]snapshot.Answer, error)
-	body          func(digest string) (string, error)
+	body          func(origin, digest string) (string, error)
 
 	rules     func(fileKey) (*robotstxt.File, error)
 	truncated func(fileKey) (digest string, err error)
-	tdmrep    func(digest string) (*usage.TDMFile, error)
+	tdmrep    func(fileKey) (*usage.TDMFile, error)
 }
 
-// A fileKey names the robots.txt with a digest under a limit on its size. The origin is empty
-// where it does not matter.
+// A fileKey names a file of an origin with a digest, a robots.txt under a limit on its size.
 type fileKey struct {
 	origin, digest string
 	maxBytes       int
@@ -174,7 +173,7 @@ func (p *Replayer) Replay(r *audit.Entry) (o Outcome, why string) {
 		return Different, why
 	}
 	if r.TDMRep != "" {
-		file, err := p.tdmrep(r.TDMRep)
+		file, err := p.tdmrep(fileKey{origin: r.Origin, digest: r.TDMRep})
 		if err != nil {
 			return outcome(err, NoSnapshot, BadSnapshot), fmt.Sprintf("snapshot %s: %v", r.TDMRep, err)
 		}
@@ -302,16 +301,16 @@ func describe(r *audit.Entry) string {
 // readRules returns the rules of a file. If the limit on files has been lowered since it was
 // fetched, the digest may be that of the part that the limit leaves of a longer file of the origin.
 func (p *Replayer) readRules(key fileKey) (*robotstxt.File, error) {
-	body, err := p.body(key.digest)
+	body, err := p.body(key.origin, key.digest)
 	if err == nil {
 		return robotstxt.Parse([]byte(body), 0), nil // it was truncated when it was fetched
 	}
 	history, _ := p.history(key.origin) // none if it can't be read
 	for _, a := range history {
-		if p.truncatedTo(a.Snapshot.SHA256, key.maxBytes) != key.digest {
+		if p.truncatedTo(fileKey{key.origin, a.Snapshot.SHA256, key.maxBytes}) != key.digest {
 			continue
 		}
-		if body, err := p.body(a.Snapshot.SHA256); err == nil {
+		if body, err := p.body(key.origin, a.Snapshot.SHA256); err == nil {
 			return robotstxt.Parse([]byte(body), key.maxBytes), nil
 		}
 	}
@@ -320,13 +319,13 @@ func (p *Replayer) readRules(key fileKey) (*robotstxt.File, error) {
 
 // truncatedTo returns the digest of what a limit leaves of a kept file. It is empty if the limit
 // leaves all of it, or the file is not kept.
-func (p *Replayer) truncatedTo(digest string, maxBytes int) string {
-	to, _ := p.truncated(fileKey{digest: digest, maxBytes: maxBytes})
+func (p *Replayer) truncatedTo(key fileKey) string {
+	to, _ := p.truncated(key)
 	return to
 }
 
 func (p *Replayer) truncate(key fileKey) (string, error) {
-	body, err := p.body(key.digest)
+	body, err := p.body(key.origin, key.digest)
 	if err != nil || len(body) <= key.maxBytes {
 		return "", err
 	}

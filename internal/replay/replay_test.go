@@ -45,7 +45,7 @@ func (s *kept) History(origin string) ([]snapshot.Answer, error) {
 
 func (s *kept) TDMRepHistory(string) ([]snapshot.Answer, error) { return s.tdmrep, nil }
 
-func (s *kept) Body(digest string) (string, error) {
+func (s *kept) Body(_, digest string) (string, error) {
 	body, ok := s.bodies[digest]
 	switch {
 	case !ok:

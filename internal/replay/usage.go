@@ -17,8 +17,8 @@ import (
 // What a response states is not kept, so the entry is taken at its word there.
 
 // readTDMRep returns the tdmrep.json with a digest, nil if the file states nothing.
-func (p *Replayer) readTDMRep(digest string) (*usage.TDMFile, error) {
-	body, err := p.body(digest)
+func (p *Replayer) readTDMRep(key fileKey) (*usage.TDMFile, error) {
+	body, err := p.body(key.origin, key.digest)
 	if err != nil {
 		return nil, err
 	}

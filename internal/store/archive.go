@@ -4,39 +4,106 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 
 	"robotsgate/policy/snapshot"
 )
 
-// Body returns the file with a SHA-256. The error is fs.ErrNotExist if it is not kept, and snapshot.ErrChanged if it does
-// not match its name.
-func (x *Reader) Body(digest string) (string, error) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	text := bodyID(digest)
-	keys := slices.Values(x.named[text])
-	if x.named == nil {
-		keys = maps.Keys(x.records)
+// A Reader is a snapshot.Archive: it reads the files in a folder.
+type Reader struct {
+	dir   string
+	warn  func(error)
+	named sync.Map // files that warn was called for
+}
+
+// Read returns what reads the snapshots in a folder, also while gates use it. The error is fs.ErrNotExist if there are
+// none. Warn is called for a file that can't be read, which is as if it were not there.
+func Read(dataDir string, warn func(error)) (*Reader, error) {
+	dir := filepath.Join(dataDir, snapshotsDir)
+	if _, err := os.ReadDir(dir); err != nil {
+		return nil, err
 	}
-	err := fmt.Errorf("%q is no SHA-256 of a file that is kept: %w", digest, fs.ErrNotExist)
-	for key := range keys { // one of several may be damaged, or have the same id by chance
-		r := x.records[key]
-		if r.text != text || text == 0 {
-			continue
-		}
-		body, failed := x.read(r, &struct{}{})
-		switch got := snapshot.Digest(body); {
-		case failed != nil:
-			err = failed
-		case got == digest:
-			return string(body), nil
-		case bodyID(got) != text:
-			err = snapshot.ErrChanged
+	return &Reader{dir: dir, warn: warn}, nil
+}
+
+// files returns the names of the files in a folder that begin with a text. They are sorted.
+func (x *Reader) files(folder int, begins string) (names []string, err error) {
+	entries, err := os.ReadDir(x.path(folder, ""))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), begins) {
+			if _, ok := parse(folder, e.Name()); ok {
+				names = append(names, e.Name())
+			}
 		}
 	}
-	return "", err
+	return names, err
+}
+
+// each calls current for the files of sets with names that begin with a text, and then past for those of superseded
+// answers. It looks for the second ones later, or else it would miss an answer that is superseded meanwhile.
+func (x *Reader) each(folder int, begins string, current, past func(path string)) error {
+	for _, f := range []struct {
+		past bool
+		call func(string)
+	}{{false, current}, {true, past}} {
+		names, err := x.files(folder, begins)
+		if err != nil {
+			return err
+		}
+		for _, file := range names {
+			if n, _ := parse(folder, file); (n.began != "") == f.past {
+				f.call(x.path(folder, file))
+			}
+		}
+	}
+	return nil
+}
+
+// Body returns a file of an origin by its SHA-256. The error is fs.ErrNotExist if it is not kept, and
+// snapshot.ErrChanged if it does not match its name.
+func (x *Reader) Body(origin, digest string) (text string, err error) {
+	err = fmt.Errorf("%q is no SHA-256 of a file that is kept: %w", digest, fs.ErrNotExist)
+	found := false
+	look := func(path string, line any, of func() *snapshot.Snapshot) {
+		if found {
+			return
+		}
+		body, failed := read(path, line)
+		if failed != nil {
+			x.unreadable(path, failed)
+			return
+		}
+		if s := of(); s == nil || s.SHA256 != digest || digest == "" {
+			return
+		}
+		if found = snapshot.Digest(body) == digest; found {
+			text, err = string(body), nil
+			return
+		}
+		err = snapshot.ErrChanged // another file may have it
+	}
+	folder, begins := place(origin)
+	failed := x.each(folder, begins+"_", func(path string) {
+		var set setLine
+		look(path, &set, func() *snapshot.Snapshot { return set.Good })
+	}, func(path string) {
+		if !strings.HasSuffix(path, "_"+what(&snapshot.Snapshot{SHA256: digest})) {
+			return
+		}
+		var a answerLine
+		look(path, &a, func() *snapshot.Snapshot { return a.Snapshot })
+	})
+	if failed != nil {
+		return "", failed
+	}
+	return text, err
 }
 
 // History returns the answers of an origin to requests for its robots.txt, the oldest first.
@@ -51,90 +118,51 @@ func (x *Reader) TDMRepHistory(origin string) ([]snapshot.Answer, error) {
 
 // history returns the answers about a file, whichever clients they are for.
 func (x *Reader) history(file snapshot.Scope) (all []snapshot.Answer, err error) {
-	x.mu.RLock() // throughout, or else an answer that is superseded meanwhile would be missing
-	defer x.mu.RUnlock()
-	key := idOf(file.Key())
-	for _, s := range slices.Concat(x.answers[key], x.answers[^key]) {
-		r, ok := x.records[s.key]
-		if !ok || s.at <= x.expired() {
-			continue
-		}
-		var a answerLine
-		a.Bytes, r.body = int64(r.body), 0 // of which many are not read for this
-		if _, err := x.read(r, &a); err != nil {
-			return nil, err
-		}
-		if scope := snapshot.ParseKey(a.Key); scope.Origin == file.Origin {
-			a.Asker = scope.Asker
-			all = append(all, a.Answer)
-		}
-	}
-	sets, err := x.setsOf(key)
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range sets {
-		set, err := x.load(key)
-		if err != nil {
-			return nil, err
-		}
-		scope := snapshot.ParseKey(set.Key)
-		if scope.Origin != file.Origin || scope.TDMRep != file.TDMRep {
-			continue
-		}
-		for _, a := range set.InForce() {
+	add := func(key string, a snapshot.Answer) {
+		if scope := snapshot.ParseKey(key); scope.Origin == file.Origin && scope.TDMRep == file.TDMRep && a.Snapshot != nil {
 			a.Asker = scope.Asker
 			all = append(all, a)
 		}
 	}
+	inForce := map[string]bool{} // by the names that they will have
+	n := nameOf(file.Key())
+	begins := strings.TrimSuffix(n.current(), n.asker)
+	err = x.each(n.folder, begins, func(path string) {
+		var set setLine
+		body, err := read(path, &set)
+		if err != nil {
+			x.unreadable(path, err)
+			return
+		}
+		set.Body = body
+		for _, a := range set.InForce() {
+			inForce[nameOf(set.Key).past(a)] = true
+			add(set.Key, a)
+		}
+	}, func(path string) {
+		if inForce[filepath.Base(path)] {
+			return // a gate was killed before it replaced the set
+		}
+		var a answerLine
+		body, err := read(path, &a)
+		if err != nil {
+			x.unreadable(path, err)
+			return
+		}
+		a.Bytes = int64(len(body))
+		add(a.Key, a.Answer)
+	})
 	slices.SortStableFunc(all, func(a, b snapshot.Answer) int { return a.From.Compare(b.From) })
-	return all, nil
-}
-
-// setsOf returns the keys of the sets of a file, one for each asker. The caller holds mu.
-func (x *Reader) setsOf(file id) (keys []id, err error) {
-	if x.sets != nil {
-		return x.sets[file], nil
-	}
-	for _, s := range x.segments {
-		err = errors.Join(err, s.scan(func(it item) bool {
-			if it.file == file && it.kind != answer && x.records[it.key].place == it.place {
-				keys = append(keys, it.key)
-			}
-			return true
-		}))
-	}
-	return keys, err
+	return all, err
 }
 
 // HostOrigins returns the origins of a host, on all ports, of which there are answers. They are sorted.
-func (x *Reader) HostOrigins(host string) ([]string, error) {
-	found, wanted, expired := map[string]bool{}, idOf(host), x.expired()
-	err := x.keys(func(it *item) bool {
-		return it.host == wanted && (it.kind != answer || it.at > expired)
-	}, func(key string) { found[snapshot.ParseKey(key).Origin] = true })
-	return slices.Sorted(maps.Keys(found)), err
-}
-
-// keys calls f with the keys of wanted records. One that can't be read is left out.
-func (x *Reader) keys(wanted func(*item) bool, f func(key string)) error {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, s := range x.segments {
-		err := s.scan(func(it item) bool {
-			if !wanted(&it) || x.records[it.key].place != it.place {
-				return true
-			}
-			it.body = 0
-			var line struct{ Key string }
-			if _, err := x.read(it.record, &line); err == nil {
-				f(line.Key)
-			}
-			return true
-		})
-		if err != nil {
-			return err
-		}
+func (x *Reader) HostOrigins(host string) (origins []string, err error) {
+	folder, begins := hostPlace(host)
+	files, err := x.files(folder, begins)
+	for _, file := range files {
+		origins = append(origins, originOf(host, file))
 	}
-	return nil
+	slices.Sort(origins)
+	return slices.Compact(origins), err
 }

@@ -2,93 +2,93 @@
 // the process.
 //
 // [Open] returns a [Disk], which is a snapshot.Store and a snapshot.Archive in a folder. [Read] reads the folder
-// while a gate uses it. A [Memory] is for a process without a folder.
+// beside the gates that use it.
 //
-// On disk there are segments: data files, to which one process appends, and an index file for each. What is no longer
-// needed stays in them until the rest of a segment is moved to the end, and its files are removed. An index in memory
-// knows where everything is.
+// Each set is a file of its own, which a newer one replaces, and so is each answer that was superseded: see name.
 package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/gofrs/flock"
 
-	"robotsgate/policy/canonical"
+	"robotsgate/internal/wholefile"
 	"robotsgate/policy/snapshot"
 )
 
 const snapshotsDir = "snapshots"
 
-// ErrInUse says that another process uses the snapshots.
-var ErrInUse = errors.New("another gate uses the folder")
-
-// A Disk is a snapshot.Store and a snapshot.Archive in a folder.
+// A Disk is a snapshot.Store and a snapshot.Archive in a folder. Several processes may use the folder.
 type Disk struct {
 	*Reader
-	limits  Limits
-	entries int // maxEntries
-	log     *slog.Logger
-	lock    *flock.Flock
+	limits Limits
+	log    *slog.Logger
 
-	writing sync.Mutex // held by the one that appends or removes
-	checked bool       // the store is within its limits, which may be lower than before the start
+	mu    sync.Mutex
+	usage [folders]Usage // of each folder
+
+	saving  [folders]sync.Mutex // held to change files in a folder
+	crowded chan struct{}       // asks for a walk
+	stop    context.CancelFunc
+	walking sync.WaitGroup
 }
 
-// Open returns the store in a folder, and makes it on first use. The error is ErrInUse if another process uses it.
-func Open(dataDir string, limits Limits, log *slog.Logger) (d *Disk, err error) {
-	defer func() { err = withAdvice(err, dataDir) }()
+// Open returns the store in a folder, and makes it on first use.
+func Open(dataDir string, limits Limits, log *slog.Logger) (*Disk, error) {
 	dir := filepath.Join(dataDir, snapshotsDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+	if err := usable(dir); err != nil {
+		return nil, withAdvice(err, dataDir)
 	}
-	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
-	if locked, err := lock.TryLock(); err != nil {
-		return nil, err
-	} else if !locked {
-		return nil, fmt.Errorf("%s: %w", dir, ErrInUse)
-	}
-	x, err := openIndex(dir, os.O_RDWR, limits.Keep)
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	for _, file := range x.lost {
-		aside := filepath.Join(dir, damaged+dataSuffix)
-		log.Warn("a file of the snapshots has lost its index file; these robots.txt files will be fetched again", "file", file, "set_aside", aside)
-		_ = os.Rename(file, aside) // otherwise the next start tries it again
-	}
-	for _, s := range x.segments {
-		if s.damaged > 0 {
-			log.Warn("a part of the snapshots is damaged; these robots.txt files will be fetched again", "file", s.index.Name(), "entries", s.damaged)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(dataDir, "snapshots.db")); err == nil && len(x.segments) == 0 {
-		log.Warn("snapshots.db, and the folders snapshots/00 to snapshots/ff, are of an earlier version and not used: robots.txt files will be fetched again; keep them as long as that version may have to replay its audit log", "data_dir", dataDir)
-	}
-	return &Disk{Reader: x, limits: limits, entries: maxEntries, log: log, lock: lock}, nil
+	d := &Disk{limits: limits, log: log, crowded: make(chan struct{}, 1)}
+	d.Reader = &Reader{dir: dir, warn: func(err error) {
+		log.Warn("a stored snapshot can't be read, and is as if it were not there", "error", err)
+	}}
+	ctx, stop := context.WithCancel(context.Background())
+	d.stop = stop
+	d.walking.Go(func() { d.walks(ctx) })
+	return d, nil
 }
 
-// Close ends the store. Load finds nothing afterwards.
-func (d *Disk) Close() error {
-	d.writing.Lock()
-	defer d.writing.Unlock()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	err := d.Reader.Close()
-	d.segments, d.records, d.answers = nil, nil, nil
-	return errors.Join(err, d.lock.Close())
+// usable makes a folder, and checks that files can be made in it.
+func usable(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// Own makes the caller the owner of what only one process may write in a folder, until it calls release. It is nil if
+// another process is the owner.
+func Own(dataDir string) (release func() error, err error) {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return nil, withAdvice(err, dataDir)
+	}
+	lock := flock.New(filepath.Join(dataDir, "lock"), flock.SetPermissions(0o600))
+	if owned, err := lock.TryLock(); err != nil || !owned {
+		return nil, withAdvice(err, dataDir)
+	}
+	return lock.Close, nil
+}
+
+// Close ends the walks through the folder.
+func (d *Disk) Close() {
+	d.stop()
+	d.walking.Wait()
 }
 
 // withAdvice says what to check if the system refused an operation in a folder.
@@ -101,165 +101,104 @@ func withAdvice(err error, dir string) error {
 
 // Load returns the set under a key. A set that can't be read is as if it were not there.
 func (d *Disk) Load(_ context.Context, key string) (snapshot.Set, bool) {
-	d.mu.RLock()
-	set, err := d.load(idOf(key))
-	d.mu.RUnlock()
-	if err == nil && set.Good != nil && snapshot.Digest(set.Body) != set.Good.SHA256 {
-		err = snapshot.ErrChanged
-	}
-	if err != nil {
-		d.log.Warn("a stored snapshot can't be read; it will be fetched again", "origin", key, "error", err)
-	}
-	if err != nil || set.Key != key || set.Empty() {
-		return snapshot.Set{}, false
-	}
-	return set.Set, true
+	line, ok := d.load(key)
+	return line.Set, ok
 }
 
-// Acquire grants permission at once: no other process uses the folder.
-func (d *Disk) Acquire(context.Context, string) (release func(), changed bool) {
-	return nil, false
-}
+// Acquire grants permission at once. Another process that uses the folder may have saved a set meanwhile.
+func (d *Disk) Acquire(context.Context, string) (release func(), changed bool) { return nil, true }
 
-// Save appends sets, and the answers that they supersede.
-func (d *Disk) Save(_ context.Context, sets map[string]snapshot.Set) error {
-	return withAdvice(d.save(sets), filepath.Dir(d.dir))
-}
-
-func (d *Disk) save(sets map[string]snapshot.Set) error {
-	d.writing.Lock()
-	defer d.writing.Unlock()
-	if d.records == nil {
-		return os.ErrClosed
-	}
-	var b batch
+// Save replaces the files of sets. Before that it makes files of the answers that they supersede, so that a kill in
+// between loses none.
+func (d *Disk) Save(ctx context.Context, sets map[string]snapshot.Set) error {
 	for _, key := range slices.Sorted(maps.Keys(sets)) {
-		if len(b.items) == 0 && (d.full() || !d.checked) {
-			if err := d.makeRoom(); err != nil {
-				return err
-			}
-			d.checked = !d.crowded()
-		}
-		if err := d.saveSet(&b, key, sets[key]); err != nil {
-			return err
-		}
-		if len(b.data) >= d.limits.batch() {
-			if err := d.append(&b); err != nil {
-				return err
-			}
+		if err := d.save(ctx, key, sets[key]); err != nil {
+			return withAdvice(err, filepath.Dir(d.dir))
 		}
 	}
-	return d.append(&b)
+	return nil
 }
 
-// saveSet adds the set of a key to a batch. An empty one removes the set there. Answers of the set
-// before that the new one lacks become history.
-func (d *Disk) saveSet(b *batch, key string, set snapshot.Set) error {
-	it := itemOf(key)
-	old, err := d.load(it.key) // nobody else changes what mu guards. One that can't be read must not prevent the next one.
-	if err == nil && set.Empty() && old.Key != key {
-		return nil // there is nothing to forget
+func (d *Disk) save(ctx context.Context, key string, set snapshot.Set) error {
+	n := nameOf(key)
+	unlock, err := d.lock(ctx, n.folder)
+	if err != nil {
+		return err
 	}
-	next := snapshot.DatedSet{Set: set}
-	next.Body = nil // it follows the line
-	if next.Last == next.Good {
+	defer unlock()
+	old, known := d.load(key) // one that can't be read must not prevent the next one
+	next := setLine{key, snapshot.DatedSet{Set: set}}
+	if next.Body = nil; next.Last == next.Good { // the body follows the line
 		next.Last = nil
 	}
-	follow := next.Follow
-	if old.Key != key { // there is none, or one of another key, which is forgotten
-		follow = new(snapshot.DatedSet).Follow
-	}
-	for _, a := range follow(&old.DatedSet) {
+	for _, a := range next.Follow(&old.DatedSet) {
 		if d.limits.Keep <= 0 {
 			break
 		}
-		past, body := itemOf(old.Key), []byte(nil)
-		past.kind, past.at = answer, a.To.UnixNano()
-		past.key = idOf(fmt.Sprint(old.Key, a.From, a.Snapshot.Status, a.Snapshot.SHA256))
+		var body []byte
 		if old.Good != nil && a.Snapshot.SHA256 == old.Good.SHA256 {
-			past.text, body = bodyID(a.Snapshot.SHA256), old.Body
+			body = old.Body
 		}
-		if err := b.add(past, answerLine{old.Key, a}, body); err != nil {
+		if err := d.write(n.folder, n.past(a), answerLine{key, a}, body); err != nil {
+			return err
+		}
+		if err := os.Chtimes(d.path(n.folder, n.past(a)), a.To, a.To); err != nil { // by which a walk finds the oldest
 			return err
 		}
 	}
+	origins := int64(0)
+	if !n.tdmrep && known != !set.Empty() {
+		origins = 1
+		if known {
+			origins = -1
+		}
+	}
 	if set.Empty() {
-		it.kind = forget
-		b.items = append(b.items, it)
-		return nil
+		if err = os.Remove(d.path(n.folder, n.current())); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	} else {
+		err = d.write(n.folder, n.current(), next, set.Body)
 	}
-	if set.Good != nil {
-		it.text = bodyID(set.Good.SHA256)
+	if err == nil {
+		d.count(n.folder, origins, 0)
 	}
-	return b.add(it, setLine{key, next}, set.Body)
+	return err
 }
 
-// itemOf returns an item for the set of a key.
-func itemOf(key string) item {
-	scope := snapshot.ParseKey(key)
-	_, authority, _ := strings.Cut(scope.Origin, "://")
-	host, _ := canonical.SplitPort(authority)
-	it := item{key: idOf(key), host: idOf(host)}
-	if it.kind = otherSet; !scope.TDMRep {
-		it.kind = originSet
-	}
-	scope.Asker = ""
-	it.file = idOf(scope.Key())
-	return it
-}
-
-// A batch is what is appended at once.
-type batch struct {
-	data  []byte
-	items []item
-}
-
-// add adds a line, and the body that follows it.
-func (b *batch) add(it item, line any, body []byte) error {
-	data, err := json.Marshal(line)
+// write makes or replaces a file. The caller has locked the folder.
+func (d *Disk) write(folder int, file string, line any, body []byte) error {
+	data, err := encode(line, body)
 	if err != nil {
 		return err
 	}
-	data = append(data, '\n')
-	it.offset, it.line, it.body, it.sum = uint32(len(b.data)), uint32(len(data)), uint32(len(body)), crc32.Checksum(data, castagnoli)
-	b.data = append(append(b.data, data...), body...)
-	b.items = append(b.items, it)
+	path, before := d.path(folder, file), int64(0)
+	if info, err := os.Stat(path); err == nil {
+		before = blocks(info.Size())
+	}
+	if err := wholefile.Write(path, data); err != nil {
+		return err
+	}
+	d.count(folder, 0, blocks(int64(len(data)))-before)
 	return nil
 }
 
-// append appends a batch to the last segment, or to a new one if that is full, and empties it.
-func (d *Disk) append(b *batch) error {
-	if len(b.items) == 0 {
-		return nil
+// lock keeps other goroutines and processes from changing files in a folder. It makes the folder if there is none.
+func (d *Disk) lock(ctx context.Context, folder int) (unlock func(), err error) {
+	dir := d.path(folder, "")
+	if err := os.Mkdir(dir, 0o700); err == nil {
+		wholefile.SyncDir(d.dir)
+	} else if !errors.Is(err, fs.ErrExist) {
+		return nil, err
 	}
-	s, err := d.last()
-	if err != nil {
-		return err
+	d.saving[folder].Lock()
+	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, time.Millisecond); err != nil {
+		d.saving[folder].Unlock()
+		return nil, err
 	}
-	if err := s.append(b.data, b.items); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s.size += int64(len(b.data))
-	s.items += int64(len(b.items))
-	for i := range b.items {
-		d.add(&b.items[i])
-	}
-	*b = batch{}
-	return nil
-}
-
-// A Usage is how much a store holds.
-type Usage struct {
-	Origins int64
-	Bytes   int64
-	Bound   int64 // on Bytes
-}
-
-// Usage returns what is on disk.
-func (d *Disk) Usage() Usage {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return Usage{Origins: d.origins, Bytes: d.bytes(), Bound: d.limits.Bytes}
+	return func() {
+		lock.Close()
+		d.saving[folder].Unlock()
+	}, nil
 }

@@ -16,9 +16,9 @@ type Archive interface {
 	History(origin string) ([]Answer, error)
 	// TDMRepHistory returns those to requests for its tdmrep.json.
 	TDMRepHistory(origin string) ([]Answer, error)
-	// Body returns the file with a SHA-256. The error is fs.ErrNotExist if it is not kept, and
+	// Body returns a file of an origin by its SHA-256. The error is fs.ErrNotExist if it is not kept, and
 	// ErrChanged if it does not match its name.
-	Body(digest string) (string, error)
+	Body(origin, digest string) (string, error)
 	// HostOrigins returns the origins of a host, on all ports, of which there are answers. They are sorted.
 	HostOrigins(host string) ([]string, error)
 }

@@ -48,7 +48,7 @@ func failing(set snapshot.Set, at time.Time, status int) snapshot.Set {
 
 // brief returns a line for each answer: its beginning and its end in hours after began, its body or status, and
 // the hour of the last fetch.
-func brief(t *testing.T, a snapshot.Archive, answers []snapshot.Answer, err error) (lines []string) {
+func brief(t *testing.T, a snapshot.Archive, origin string, answers []snapshot.Answer, err error) (lines []string) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func brief(t *testing.T, a snapshot.Archive, answers []snapshot.Answer, err erro
 	for _, each := range answers {
 		what := fmt.Sprint(each.Snapshot.Status)
 		if digest := each.Snapshot.SHA256; digest != "" {
-			if what, err = a.Body(digest); err != nil {
+			if what, err = a.Body(origin, digest); err != nil {
 				t.Errorf("the body of an answer: %v", err)
 			}
 		}
@@ -77,7 +77,7 @@ func brief(t *testing.T, a snapshot.Archive, answers []snapshot.Answer, err erro
 func checkHistory(t *testing.T, a snapshot.Archive, origin string, want ...string) {
 	t.Helper()
 	answers, err := a.History(origin)
-	if got := brief(t, a, answers, err); !slices.Equal(got, want) {
+	if got := brief(t, a, origin, answers, err); !slices.Equal(got, want) {
 		t.Errorf("%s: got\n\t%s\nwant\n\t%s", origin, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
 }
@@ -152,7 +152,7 @@ func testScopes(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	checkHistory(t, a, origin, "0-4 old 0 for a, last at 0", "1-5 old 1 for Bot/1.0 (b), last at 1", "4-now new 0 for a, last at 4", "5-now new 1 for Bot/1.0 (b), last at 5")
 	files, err := a.TDMRepHistory(origin)
 	want := []string{"2-6 old 2 for a, last at 2", "3-7 old 3 for Bot/1.0 (b), last at 3", "6-now new 2 for a, last at 6", "7-now new 3 for Bot/1.0 (b), last at 7"}
-	if got := brief(t, a, files, err); !slices.Equal(got, want) {
+	if got := brief(t, a, origin, files, err); !slices.Equal(got, want) {
 		t.Errorf("tdmrep.json: got %q, want %q", got, want)
 	}
 	gone := snapshot.Scope{Origin: origin, Asker: "a"}.Key()
@@ -178,7 +178,7 @@ func testForgotten(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 			t.Errorf("it ends at %v, want now", each.To)
 		}
 	}
-	if body, err := a.Body(snapshot.Digest("one")); body != "one" || err != nil {
+	if body, err := a.Body(origin, snapshot.Digest("one")); body != "one" || err != nil {
 		t.Errorf("its body: got %q, %v", body, err)
 	}
 }
@@ -190,7 +190,7 @@ func testBodies(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 		save(t, s, map[string]snapshot.Set{"https://a.example": fetched(hour(n), body)})
 	}
 	for _, want := range bodies {
-		if got, err := a.Body(snapshot.Digest(want)); got != want || err != nil {
+		if got, err := a.Body("https://a.example", snapshot.Digest(want)); got != want || err != nil {
 			t.Errorf("got %.20q, %v, want %.20q", got, err, want)
 		}
 	}
@@ -198,17 +198,17 @@ func testBodies(t *testing.T, s snapshot.Store, a snapshot.Archive) {
 	twice.Last = new(*twice.Good)
 	save(t, s, map[string]snapshot.Set{"https://a.example": twice})
 	save(t, s, map[string]snapshot.Set{"https://a.example": fetched(hour(11), "other")})
-	if got, err := a.Body(snapshot.Digest("twice")); got != "twice" {
+	if got, err := a.Body("https://a.example", snapshot.Digest("twice")); got != "twice" {
 		t.Errorf("the body of two equal answers: got %q, %v", got, err)
 	}
 	one := snapshot.Digest("one")
 	for _, digest := range []string{"", "x", "../../../../../../etc/passwd", snapshot.Digest("unknown"), strings.ToUpper(one), one[:16], one[:16] + strings.Repeat("0", 48)} {
-		if body, err := a.Body(digest); err == nil || body != "" && !errors.Is(err, snapshot.ErrChanged) {
+		if body, err := a.Body("https://a.example", digest); err == nil || body != "" && !errors.Is(err, snapshot.ErrChanged) {
 			t.Errorf("%q: got %q, %v", digest, body, err)
 		}
 	}
 	for _, digest := range []string{"", "../../../../../../etc/passwd", snapshot.Digest("unknown")} {
-		if _, err := a.Body(digest); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := a.Body("https://a.example", digest); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%q: got %v, want fs.ErrNotExist", digest, err)
 		}
 	}

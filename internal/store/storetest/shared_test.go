@@ -1,8 +1,6 @@
 package storetest
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,67 +15,8 @@ import (
 	"robotsgate/policy/snapshot"
 )
 
-// sharedMap is a Store that several engines share, as gates share a server. It keeps sets as JSON.
-type sharedMap struct {
-	mu      sync.Mutex
-	rows    map[string][]byte
-	permits map[string]chan struct{} // closed when the permission is released
-}
-
-func newSharedMap() *sharedMap {
-	return &sharedMap{rows: map[string][]byte{}, permits: map[string]chan struct{}{}}
-}
-
-func (m *sharedMap) Load(_ context.Context, key string) (set snapshot.Set, ok bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	row, ok := m.rows[key]
-	return set, ok && json.Unmarshal(row, &set) == nil
-}
-
-func (m *sharedMap) Save(_ context.Context, sets map[string]snapshot.Set) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for key, set := range sets {
-		if set.Empty() {
-			delete(m.rows, key)
-			continue
-		}
-		row, err := json.Marshal(set)
-		if err != nil {
-			return err
-		}
-		m.rows[key] = row
-	}
-	return nil
-}
-
-func (m *sharedMap) Acquire(ctx context.Context, key string) (release func(), changed bool) {
-	for {
-		m.mu.Lock()
-		held := m.permits[key]
-		if held == nil {
-			own := make(chan struct{})
-			m.permits[key] = own
-			m.mu.Unlock()
-			return sync.OnceFunc(func() {
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				delete(m.permits, key)
-				close(own)
-			}), true
-		}
-		m.mu.Unlock()
-		select {
-		case <-held:
-		case <-ctx.Done():
-			return func() {}, true
-		}
-	}
-}
-
 func TestSharedMap(t *testing.T) {
-	Test(t, func(*testing.T) snapshot.Store { return newSharedMap() })
+	Test(t, func(*testing.T) snapshot.Store { return NewMap() })
 }
 
 // web answers every request for a robots.txt after a second.
@@ -134,7 +73,7 @@ func decide(t *testing.T, e *policy.Engine, url, userAgent string) policy.Decisi
 // TestSharedSnapshot: an engine decides by the robots.txt that another one has fetched.
 func TestSharedSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := &web{fetches: map[string]int{}}, newSharedMap()
+		w, s := &web{fetches: map[string]int{}}, NewMap()
 		a, b := engine(t, w, s), engine(t, w, s)
 		defer a.Close()
 		defer b.Close()
@@ -156,7 +95,7 @@ func TestSharedSnapshot(t *testing.T) {
 // wait for its answer.
 func TestSharedFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := &web{fetches: map[string]int{}}, newSharedMap()
+		w, s := &web{fetches: map[string]int{}}, NewMap()
 		const engines, origins = 8, 20
 		start := time.Now()
 		var all sync.WaitGroup
@@ -185,7 +124,7 @@ func TestSharedFetch(t *testing.T) {
 // themselves, once for all engines.
 func TestSharedFetchForOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := &web{fetches: map[string]int{}, status: func(string) int { return http.StatusForbidden }}, newSharedMap()
+		w, s := &web{fetches: map[string]int{}, status: func(string) int { return http.StatusForbidden }}, NewMap()
 		a, b := engine(t, w, s), engine(t, w, s)
 		defer a.Close()
 		defer b.Close()
@@ -213,7 +152,7 @@ func TestSharedFetchForOne(t *testing.T) {
 // the permission, within the time that a request may wait.
 func TestPermissionHeldForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := &web{fetches: map[string]int{}}, newSharedMap()
+		w, s := &web{fetches: map[string]int{}}, NewMap()
 		s.Acquire(t.Context(), "https://example.com")
 		e := engine(t, w, s)
 		defer e.Close()

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
-	"robotsgate/internal/store"
+	"robotsgate/internal/store/storetest"
 	"robotsgate/policy"
 	"robotsgate/policy/snapshot"
 	"robotsgate/policy/tagcache"
@@ -133,7 +133,7 @@ func Start(t *testing.T, o Options) *Gate {
 		Robots: policy.Robots{Settings: snapshot.Settings{MaxAge: 24 * time.Hour, MinAge: 5 * time.Minute, StaleFor: 720 * time.Hour,
 			AfterStale: "disallow", Timeout: 5 * time.Second, MaxBytes: 512 << 10, MaxRedirects: 5, CacheBytes: 1 << 20}},
 		Transport: upstream,
-		Store:     store.NewMemory(1 << 20),
+		Store:     storetest.NewMap(),
 		Log:       logger,
 	}
 	if o.Engine != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"robotsgate/internal/gatetest"
-	"robotsgate/internal/store"
+	"robotsgate/internal/store/storetest"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
@@ -283,7 +283,7 @@ func TestSignedAfterReload(t *testing.T) {
 		next := s
 		next.Engine = s.Engine.Reconfigured(policy.Config{
 			Crawlers: policy.Crawlers{Known: []*policy.Crawler{signingCrawler("ExampleBot", key, nil)}},
-			Robots:   policy.DefaultRobots(), Transport: s.Upstream, Store: store.NewMemory(1 << 20), Log: slog.New(slog.DiscardHandler),
+			Robots:   policy.DefaultRobots(), Transport: s.Upstream, Store: storetest.NewMap(), Log: slog.New(slog.DiscardHandler),
 		})
 		if err := g.Proxy.Use(next); err != nil {
 			t.Error(err)
