@@ -213,7 +213,7 @@ func TestConfinedProcess(t *testing.T) {
 			{name: "no new privileges", shell: `grep NoNewPrivs /proc/self/status`, want: `1\n`},
 			{name: "its own user", shell: `id -u; touch file; stat -c %u file`, want: fmt.Sprintf("^%d\n%[1]d\n", u.id)},
 			{name: "system settings", shell: `echo x > /proc/sys/kernel/core_pattern`, want: `Read-only file system`, status: 2},
-			{name: "the gate's records", shell: `echo x >> data/snapshots/lock`, want: `Read-only file system`, status: 2},
+			{name: "the gate's records", shell: `echo x >> data/lock`, want: `Read-only file system`, status: 2},
 			{name: "the gate's other files", shell: `echo x > data/audit-checkpoint || mv data/bundle.pem data/b`, want: `Read-only file system(.|\n)*Read-only file system`, status: 1},
 			{name: "the gate's folder", shell: `mv data old`, want: `busy`, status: 1},
 			{name: "the CA's key", shell: `cat data/ca-key.pem`, want: `^cat: data/ca-key.pem: No such device or address`, status: 1},

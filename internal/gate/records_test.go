@@ -292,7 +292,7 @@ func TestParentRepeatsLogin(t *testing.T) {
 			}
 			stop()
 			pages["log"] = log.String()
-			kept, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "snapshots", "*.data"))
+			kept, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "snapshots", "*", "*_*"))
 			if len(kept) == 0 {
 				t.Fatal("no snapshots are kept")
 			}
