@@ -70,7 +70,7 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	}
 	origins, bytes := w.Snapshots()
 	send(gauge, "robotsgate_snapshot_origins", "Origins with a snapshot in the store.", origins, nil)
-	send(gauge, "robotsgate_snapshot_bytes", "Size of all snapshots and their index in the store.", bytes, nil)
+	send(gauge, "robotsgate_snapshot_bytes", "Size of all snapshots in the store.", bytes, nil)
 	send(gauge, "robotsgate_snapshot_save_failing", "1 while snapshots can't be saved in the store, and stay in memory.", flag(w.SaveError() != nil), nil)
 	send(counter, "robotsgate_audit_lost_records_total", "Audit records that could not be written.", w.Lost(), nil)
 	send(gauge, "robotsgate_pace_waiting", "Requests that wait for their turn at an origin.", int64(w.Waiting()), nil)

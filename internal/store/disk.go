@@ -176,7 +176,7 @@ func (d *Disk) write(folder int, file string, line any, body []byte) error {
 	if info, err := os.Stat(path); err == nil {
 		before = blocks(info.Size())
 	}
-	if err := wholefile.Write(path, data); err != nil {
+	if err := wholefile.WriteSoon(path, data); err != nil {
 		return err
 	}
 	d.count(folder, 0, blocks(int64(len(data)))-before)
@@ -186,9 +186,7 @@ func (d *Disk) write(folder int, file string, line any, body []byte) error {
 // lock keeps other goroutines and processes from changing files in a folder. It makes the folder if there is none.
 func (d *Disk) lock(ctx context.Context, folder int) (unlock func(), err error) {
 	dir := d.path(folder, "")
-	if err := os.Mkdir(dir, 0o700); err == nil {
-		wholefile.SyncDir(d.dir)
-	} else if !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	d.saving[folder].Lock()
