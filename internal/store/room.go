@@ -84,6 +84,9 @@ func (d *Disk) walk(ctx context.Context) {
 	var past, current []age
 	expired := time.Now().Add(-d.limits.Keep).UnixNano()
 	for folder := range folders {
+		if ctx.Err() != nil {
+			return
+		}
 		d.saving[folder].Lock()
 		d.scan(folder, func(k kept) (stays bool) {
 			switch {

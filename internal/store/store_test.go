@@ -333,6 +333,7 @@ func TestShared(t *testing.T) {
 func TestKeep(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, Limits{Keep: 1000 * time.Hour, Bytes: ample.Bytes})
+	d.Close() // the test walks itself
 	now := time.Now().UTC()
 	sets := []snapshot.Set{answeredAt(now.Add(-3000*time.Hour), "one"), answeredAt(now.Add(-2000*time.Hour), "two"), answeredAt(now.Add(-10*time.Hour), "three")}
 	for _, set := range sets {
@@ -371,6 +372,7 @@ func TestKeep(t *testing.T) {
 func TestBound(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, ample)
+	d.Close() // the test walks itself
 	now := time.Now().UTC().Add(-time.Hour)
 	for n := range 40 {
 		save(t, d, origin(n), answeredAt(now.Add(time.Duration(n)*time.Second), "old"))
