@@ -182,20 +182,39 @@ func TestLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := testOptions("")
 		link := newLink(100*time.Millisecond, l.Log)
-		var events []string
-		link.onUp = func() { events = append(events, "up") }
-		link.onDown = func() { events = append(events, "down") }
-		checks, fault := 0, errors.New("connection refused")
+		var mu sync.Mutex
+		checks, fault, events := 0, errors.New("connection refused"), []string(nil) // guarded by mu
+		event := func(name string) func() {
+			return func() {
+				mu.Lock()
+				defer mu.Unlock()
+				events = append(events, name)
+			}
+		}
+		fails := func(with error) {
+			mu.Lock()
+			defer mu.Unlock()
+			fault = with
+		}
+		link.onUp, link.onDown = event("up"), event("down")
 		ctx, stop := context.WithCancel(t.Context())
-		go link.run(ctx, func(context.Context) error { checks++; return fault }, func() { events = append(events, "tried") })
+		go link.run(ctx, func(context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			checks++
+			return fault
+		}, event("tried"))
 		call := func(f func(context.Context) error) error { return link.call(t.Context(), f) }
 		works := func(context.Context) error { return nil }
 		hangs := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		time.Sleep(time.Minute) // fake clock
-		if err := call(works); err != errAway || checks < 20 || checks > 70 {
+		err := call(works)
+		mu.Lock()
+		if err != errAway || checks < 20 || checks > 70 {
 			t.Errorf("%v; %d checks in a minute", err, checks)
 		}
-		fault = nil
+		mu.Unlock()
+		fails(nil)
 		time.Sleep(2 * longestRetry) // fake clock
 		if err := call(works); err != nil {
 			t.Error(err)
@@ -205,7 +224,7 @@ func TestLink(t *testing.T) {
 		if err := link.call(gone, hangs); !errors.Is(err, context.Canceled) || !link.up() {
 			t.Errorf("the caller has left: %v", err)
 		}
-		fault = errors.New("read-only")
+		fails(errors.New("read-only"))
 		var all sync.WaitGroup
 		begin := time.Now()
 		for range 100 {
@@ -218,13 +237,15 @@ func TestLink(t *testing.T) {
 		if err := call(works); err != errAway {
 			t.Errorf("after the loss: %v", err)
 		}
-		fault = nil
+		fails(nil)
 		time.Sleep(2 * longestRetry) // fake clock
 		if since, err := link.state(); err != nil || time.Since(since) > 2*longestRetry {
 			t.Errorf("the state: %v, %v", since, err)
 		}
-		fault = errors.New("OOM")
+		fails(errors.New("OOM"))
 		time.Sleep(2 * checkInterval) // fake clock
+		mu.Lock()
+		defer mu.Unlock()
 		if got, want := fmt.Sprint(events), "[tried up down up down]"; got != want || link.up() {
 			t.Errorf("got %s, want %s", got, want)
 		}

@@ -119,8 +119,9 @@ func (r *Resolver) keep(q question, known *entry, s *Snapshot, file content) *en
 	r.save(next)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := r.get(q.key); now != nil {
-		next.Refreshed = later(next.Refreshed, now.Refreshed) // it was asked for meanwhile
+	if now := r.get(q.key); now != nil && later(next.Refreshed, now.Refreshed) != next.Refreshed { // it was asked for meanwhile
+		next = next.with(next.Set, next) // the one before may wait to be saved
+		next.Refreshed = now.Refreshed
 	}
 	r.put(next)
 	return next
