@@ -1,11 +1,6 @@
 package audit
 
-import (
-	"bytes"
-	"encoding/json"
-
-	"robotsgate/internal/escape"
-)
+import "robotsgate/internal/escape"
 
 // An entry is bounded, since clients and origins choose what is in it: with entries as long as they like
 // they could fill the disk, or make a rotation remove the files with the evidence of others. Bounds are in
@@ -38,14 +33,4 @@ func (r *Entry) line() ([]byte, error) {
 		return r.json()
 	}
 	return line, err
-}
-
-// json returns the entry in JSON. Beyond what JSON requires, control characters and characters that change the
-// direction of text are escaped.
-func (r *Entry) json() ([]byte, error) {
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false) // so that a URL with "&" can be searched for
-	err := enc.Encode(r)
-	return escape.JSON(text.Bytes()), err
 }

@@ -2,7 +2,7 @@
 // surprises.
 //
 // Ristretto carries out a Set later, may drop it when its queue is full, and panics when it is
-// used during its Close. So a value that is put waits until ristretto has taken or refused it.
+// used during its Close. So a value with a new key waits until ristretto has taken or refused it.
 package memcache
 
 import (
@@ -48,14 +48,19 @@ func (c *Cache[V]) Get(key string) (value V, ok bool) {
 
 // Put keeps a value of this size in bytes, in place of the one under the same key.
 func (c *Cache[V]) Put(key string, value V, size int64) {
-	c.puts.Lock()
-	defer c.puts.Unlock()
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if !c.closed {
-		c.front.Set(key, value, size)
-		c.front.Wait()
+	if c.closed {
+		return
 	}
+	if _, ok := c.front.Get(key); ok { // ristretto replaces a value at once
+		c.front.Set(key, value, size)
+		return
+	}
+	c.puts.Lock()
+	defer c.puts.Unlock()
+	c.front.Set(key, value, size)
+	c.front.Wait()
 }
 
 // Clear removes all values.
