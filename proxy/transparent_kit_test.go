@@ -450,7 +450,7 @@ func (c redirectedCase) check(t *testing.T, g *proxytest.Gate, port string) {
 		if len(all) > 0 {
 			x = all[len(all)-1]
 		}
-		return x != nil && (c.kind == "" || x.Refused == c.kind)
+		return x != nil && (c.kind == "" && x.Decision != nil || c.kind != "" && x.Refused == c.kind)
 	})
 	if x.Client != netip.MustParseAddr("127.0.0.1") || x.Tunnel != (c.sni != "-") || (c.kind == "" || c.kind == "rule") && x.Decision == nil {
 		t.Errorf("record: %+v", x)
