@@ -47,7 +47,7 @@ func StartGate(cmd *exec.Cmd, out, errs io.Writer) (*Gate, error) {
 	defer tick.Stop()
 	for {
 		// The banner is in standard error if audit records go to standard output.
-		if text := stdout.String() + g.Log.String(); strings.Contains(text, "\n  export http_proxy=") {
+		if text := stdout.String() + g.Log.String(); strings.Contains(text, "To use it, paste this into a shell:\n  ") {
 			g.Proxy, g.Admin, g.CA = after(text, " listens on "), after(text, "\nAdmin: "), after(text, "\nCA certificate: ")
 			return g, nil
 		}
