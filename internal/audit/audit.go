@@ -76,8 +76,8 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 	return l, nil
 }
 
-// openLog opens the output, and begins the log in it or continues the one that is there. A gate that does not own its
-// data_dir, or whose file another gate writes, writes a file of its own.
+// openLog opens the output, and begins the log in it or continues the one that is there. A gate writes a file of
+// its own if another gate owns its data_dir, or writes the configured file.
 func (w *writer) openLog(o evidence.Options) (err error) {
 	configured := w.out.path
 	ext := filepath.Ext(configured)

@@ -19,8 +19,8 @@ const (
 	maxListed = 1000 // members of a list that are returned
 )
 
-// list adds a member to a list of the store, whose members end after a time, and returns the sealed texts in it that are
-// authentic, each with the time at which it was added last. added reports that the member was not in it.
+// list adds a member to a list of the store. It returns the authentic texts of the list, each with the time at which it was
+// added last. A member leaves the list after keep. added reports that the member was not in it.
 func (f *Fleet) list(ctx context.Context, kind, member string, keep time.Duration) (texts map[string]string, added bool, err error) {
 	name := f.key(kind, "")
 	if member != "" {

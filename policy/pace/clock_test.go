@@ -369,7 +369,7 @@ func TestSharedClose(t *testing.T) {
 	})
 }
 
-// TestWrongAnswers: a clock whose answers can't be true, is as one that is away.
+// TestWrongAnswers: a clock that gives impossible answers counts as away.
 func TestWrongAnswers(t *testing.T) {
 	for name, wrong := range map[string]Grant{
 		"in the past":       {Wait: -time.Hour, Start: 1},

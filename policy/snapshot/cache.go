@@ -34,7 +34,7 @@ func newEntry(key string, set Set, maxBytes int) *entry {
 	return &entry{Set: set, key: key, file: file}
 }
 
-// with returns an entry with the answers of set, whose Good is that of e or of other.
+// with returns an entry with the answers of set. The Good of set is that of e or of other.
 func (e *entry) with(set Set, other *entry) *entry {
 	next := &entry{Set: set, key: e.key}
 	switch set.Good {

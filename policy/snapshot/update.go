@@ -26,7 +26,7 @@ type update struct {
 }
 
 // update brings an answer that is valid and was fetched after since. All requests with the same key wait for one such
-// update, whose first one asked.
+// update. The first of them begins it.
 func (r *Resolver) update(q question, since time.Time) <-chan singleflight.Result {
 	asked := time.Now()
 	return r.updates.DoChan(q.key, func() (_ any, err error) {

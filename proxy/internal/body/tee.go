@@ -45,7 +45,7 @@ var (
 	errFirst = errors.New("the first bytes were not enough")
 )
 
-// NewTee returns a tee of a body, whose scanner may read about most bytes.
+// NewTee returns a tee of a body. Its scanner may read about most bytes.
 func NewTee(body io.ReadCloser, most int) *Tee {
 	t := &Tee{body: body, most: most + rawSlack}
 	t.idle.L = &t.mu

@@ -85,7 +85,8 @@ type Transport struct {
 	conns      *Conns
 }
 
-// New returns a Transport whose connections are in conns; nil: no other has them. It takes no proxy from the environment.
+// New returns a Transport that notes its connections in conns; nil: in a list of its own. It takes no proxy from the
+// environment.
 func New(c Config, conns *Conns) (*Transport, error) {
 	if c.Parent != nil && defaultPorts[c.Parent.Scheme] == "" {
 		return nil, fmt.Errorf("the parent proxy's scheme is %q: http, https and socks5 are supported", c.Parent.Scheme)

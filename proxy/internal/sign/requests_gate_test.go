@@ -70,8 +70,8 @@ func getAs(t *testing.T, g *proxytest.Gate, agent, url string) *http.Response {
 	return resp
 }
 
-// Fetches of robots.txt are signed by the crawler whose request has caused them, each hop of a redirect for its own
-// authority and path, also with another User-Agent. A refresh is signed by the crawler that is named.
+// A fetch of robots.txt is signed for the crawler that has caused it, each hop of a redirect for its own authority and
+// path, also with another User-Agent. A refresh is signed by the crawler that is named.
 func TestSignedRobots(t *testing.T) {
 	var g *proxytest.Gate
 	g = proxytest.Start(t, proxytest.Options{
