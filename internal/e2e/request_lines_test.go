@@ -75,6 +75,32 @@ func TestRequestLinesOfServe(t *testing.T) {
 	}
 }
 
+// TestWarningsOfServe: on a terminal, the log of serve looks like the lines about requests, unless it has to be JSON.
+func TestWarningsOfServe(t *testing.T) {
+	t.Parallel()
+	const stays = "the changed configuration can't be used, the one before stays in force"
+	for format, want := range map[string]string{
+		"text": `(?m)^\d\d:\d\d:\d\d  error  ` + stays + `  mistake: gate\.yaml:3: .*mode`,
+		"json": `(?m)^\{"time":"\S+","level":"ERROR","msg":"` + stays + `","mistake":"gate\.yaml:3: .*mode`,
+	} {
+		t.Run(format, func(t *testing.T) {
+			dir := t.TempDir()
+			file, text := filepath.Join(dir, "gate.yaml"), "{listen: 127.0.0.1:0, data_dir: data, admin: {listen: \"\"}, log: {format: "+format+"}"
+			gatetest.Write(t, file, text+"}\n")
+			s := newScreen()
+			cmd := exec.Command("robotsgate", "serve", "-c", "gate.yaml")
+			cmd.Dir = dir
+			s.start(t, cmd)
+			s.shows(t, `export http_proxy`)
+			gatetest.Write(t, file, text+",\n\n mode: enforcing}\n")
+			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+			s.shows(t, want)
+		})
+	}
+}
+
 // TestRequestLinesOfRun: run shows the refused requests between its command's output, on standard
 // error.
 func TestRequestLinesOfRun(t *testing.T) {

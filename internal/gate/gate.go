@@ -81,7 +81,7 @@ type Options struct {
 	Load func() (*Config, error) // reads File again
 
 	Requests func(*Config) requestlog.Requests // which requests get a line; nil: none
-	Screen   *requestlog.Screen                // for these lines; nil: they go to the log
+	Screen   *requestlog.Screen                // for these lines and the log; nil: the lines go to the log
 
 	Observe func(*proxy.Record)                 // called for each request that is over; may be nil
 	Wrap    func(proxy.Upstream) proxy.Upstream // returns what sends requests in place of the gate's transport; may be nil
@@ -93,7 +93,7 @@ func New(c *Config, o Options) (_ *Gate, err error) {
 	g := &Gate{options: o, listener: o.Listener, transparent: o.Transparent, config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar)}
 	g.overview.RedactQuery = c.Log.Audit.RedactQuery
 	g.level.Set(c.Log.Level)
-	g.log = Logger(c.Log.Format, g.level, o.Err)
+	g.log = g.logger()
 	redirectStdLog(g.log)
 	g.originConns = &proxy.OriginConns{}
 	defer func() {

@@ -36,6 +36,16 @@ func Logger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
+// logger returns the gate's log. On a terminal its lines look like those about requests.
+func (g *Gate) logger() *slog.Logger {
+	if g.onScreen() {
+		return slog.New(g.options.Screen.Log(g.level))
+	}
+	return Logger(g.config.Log.Format, g.level, g.options.Err)
+}
+
+func (g *Gate) onScreen() bool { return g.options.Screen != nil && g.config.Log.Format != "json" }
+
 // A lineWriter changes lines, of which it gets one in each call.
 type lineWriter struct {
 	io.Writer
@@ -57,7 +67,7 @@ func (g *Gate) showRequests() {
 		return
 	}
 	form := requestlog.ForLog(g.log.Handler())
-	if o.Screen != nil && g.config.Log.Format != "json" {
+	if g.onScreen() {
 		form = requestlog.ForScreen(o.Screen)
 	}
 	g.lines = requestlog.New(form, g.config.Log.Audit.RedactQuery)

@@ -3,14 +3,8 @@ package requestlog
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"io"
 	"log/slog"
-	"strconv"
 	"time"
-
-	"robotsgate/internal/console"
-	"robotsgate/internal/escape"
 )
 
 // A length is a time that JSON has in seconds, as the audit log does, and text with its unit.
@@ -48,48 +42,5 @@ func ForLog(log slog.Handler) Form {
 		if more > 0 {
 			write(time.Now(), "further requests have no line, since there were too many", slog.Int("requests", more))
 		}
-	}}
-}
-
-// A Screen is a terminal for lines about requests.
-type Screen struct {
-	w      io.Writer
-	prefix string // of every line
-}
-
-// NewScreen returns nil if w is no terminal.
-func NewScreen(w io.Writer, prefix string) *Screen {
-	if _, ok := console.Terminal(w); !ok {
-		return nil
-	}
-	return &Screen{w, prefix}
-}
-
-// ForScreen writes lines for a person, at most 1000 a second.
-func ForScreen(s *Screen) Form {
-	return Form{max: 100, pause: 100 * time.Millisecond, print: func(lines []line, more int) {
-		var b []byte
-		for _, r := range lines {
-			outcome := strconv.Itoa(r.status)
-			switch {
-			case r.refused:
-				outcome = "refused"
-			case r.denied():
-				outcome = "would be denied"
-			case r.status == 0:
-				outcome = "no answer" // the client had disconnected
-			}
-			b = fmt.Appendf(b, "%s%s  %s", s.prefix, r.end.Format(time.TimeOnly), outcome)
-			for _, text := range []string{r.crawler, r.method + " " + r.url, r.cause} {
-				if text != "" {
-					b = append(append(b, "  "...), escape.Short(text)...)
-				}
-			}
-			b = append(b, '\n')
-		}
-		if more > 0 {
-			b = fmt.Appendf(b, "%sand %d more\n", s.prefix, more)
-		}
-		_, _ = s.w.Write(b)
 	}}
 }

@@ -1,9 +1,10 @@
-// Package requestlog writes a line for each request that is over, to a terminal or to the log.
+// Package requestlog writes a line for each request that is over, to a terminal or to the log, and the log to a terminal.
 package requestlog
 
 // Where to change what.
 //
-//	the form of a line     forms.go
+//	lines on a terminal    screen.go
+//	lines in the log       forms.go
 //	the kinds of refusals  proxy/record.go
 
 import (

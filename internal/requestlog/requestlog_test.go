@@ -2,6 +2,7 @@ package requestlog
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"net/netip"
 	"slices"
@@ -53,6 +54,35 @@ func TestOnTerminal(t *testing.T) {
 		if got, want := b.String(), "> "+test.want; got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestLogOnTerminal: warnings look like the other lines. Text from the network can't break or reverse one.
+func TestLogOnTerminal(t *testing.T) {
+	var b bytes.Buffer
+	h := (&Screen{&b, "> "}).Log(slog.LevelInfo)
+	for _, r := range []struct {
+		level slog.Level
+		attrs []slog.Attr
+	}{
+		{slog.LevelWarn, []slog.Attr{slog.Any("client", netip.MustParseAddr("192.0.2.7")), slog.Int("others_since_last", 3)}},
+		{slog.LevelError, []slog.Attr{slog.Any("error", errors.New("a\u202e\n\x1b[2Jb"))}},
+		{slog.LevelInfo, nil},
+		{slog.LevelDebug, nil},
+	} {
+		record := slog.NewRecord(at, r.level, "it\nis so", 0)
+		record.AddAttrs(r.attrs...)
+		if h := h.WithAttrs([]slog.Attr{slog.String("gate", "G")}); h.Enabled(t.Context(), r.level) {
+			if err := h.Handle(t.Context(), record); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	want := "> 15:04:05  warning  it\\nis so  client: 192.0.2.7  others since last: 3  gate: G\n" +
+		"> 15:04:05  error  it\\nis so  error: a\\u202e\\n\\x1b[2Jb  gate: G\n" +
+		"> 15:04:05  info  it\\nis so  gate: G\n"
+	if got := b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
