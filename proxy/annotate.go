@@ -3,7 +3,7 @@ package proxy
 import (
 	"net/http"
 
-	"robotsgate/proxy/internal/sfv"
+	"robotsgate/proxy/internal/header"
 )
 
 // An annotator makes one of these fields from what is known of a request.
@@ -25,7 +25,7 @@ type annotator struct {
 	//
 	// Values of the network are hostile. Parse numbers, and append them with Integer or Decimal;
 	// append other text with TextParam. Token and Quoted leave the field out if the text is not valid.
-	write func(f *sfv.Field, s *signals) bool
+	write func(f *header.Field, s *signals) bool
 }
 
 // annotators are all annotations. To add one, write a file with its annotator, and add a
@@ -63,7 +63,7 @@ func fields(h http.Header) (received http.Header) {
 // annotate says in a response's header what was decided about its request and which robots
 // rules bind the crawler.
 func annotate(h http.Header, s *signals) {
-	f := sfv.New()
+	f := header.NewField()
 	for _, a := range annotators {
 		if a.write(f, s) {
 			f.Set(h, a.field)

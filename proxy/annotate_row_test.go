@@ -10,7 +10,7 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/snapshot"
-	"robotsgate/proxy/internal/sfv"
+	"robotsgate/proxy/internal/header"
 )
 
 // AddExample adds a row to the table of annotators until the test ends, for TestAnnotatorTakesOneRow.
@@ -28,11 +28,11 @@ func TestAnnotatorWithoutValue(t *testing.T) {
 	before := annotators
 	t.Cleanup(func() { annotators = before })
 	annotators = []annotator{
-		{field: "Robots-Gate-None", write: func(f *sfv.Field, _ *signals) bool {
+		{field: "Robots-Gate-None", write: func(f *header.Field, _ *signals) bool {
 			f.Token("not valid")
 			return false
 		}},
-		{field: "Robots-Gate-Next", write: func(f *sfv.Field, _ *signals) bool {
+		{field: "Robots-Gate-Next", write: func(f *header.Field, _ *signals) bool {
 			f.Token("next")
 			return true
 		}},
@@ -44,7 +44,7 @@ func TestAnnotatorWithoutValue(t *testing.T) {
 	}
 }
 
-func writeExample(f *sfv.Field, s *signals) (found bool) {
+func writeExample(f *header.Field, s *signals) (found bool) {
 	for r := range s.Decision.Group.Fields("Example") {
 		f.Member()
 		f.Token(r.Value)

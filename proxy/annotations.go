@@ -7,7 +7,7 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/usage"
-	"robotsgate/proxy/internal/sfv"
+	"robotsgate/proxy/internal/header"
 )
 
 // The fields that the gate adds to responses. All are structured fields (RFC 9651).
@@ -23,12 +23,12 @@ const (
 	headerLicense  = "Robots-Gate-License"
 )
 
-func writeID(f *sfv.Field, s *signals) bool {
+func writeID(f *header.Field, s *signals) bool {
 	f.Quoted(s.ID)
 	return true
 }
 
-func writeDecision(f *sfv.Field, s *signals) bool {
+func writeDecision(f *header.Field, s *signals) bool {
 	d := s.Decision
 	if d == nil {
 		return false
@@ -62,7 +62,7 @@ func verb(allow bool) string {
 	return "deny"
 }
 
-func writeSource(f *sfv.Field, s *signals) bool {
+func writeSource(f *header.Field, s *signals) bool {
 	d := s.Decision
 	if d == nil || d.Robots == nil {
 		return false
@@ -90,7 +90,7 @@ func writeSource(f *sfv.Field, s *signals) bool {
 	return true
 }
 
-func writeDelay(f *sfv.Field, s *signals) bool {
+func writeDelay(f *header.Field, s *signals) bool {
 	if s.Decision == nil {
 		return false
 	}
@@ -109,7 +109,7 @@ func writeDelay(f *sfv.Field, s *signals) bool {
 }
 
 // writePaced says what set the pace of a request, and whether it was held or refused.
-func writePaced(f *sfv.Field, p *Paced) {
+func writePaced(f *header.Field, p *Paced) {
 	f.Decimal(rounded(p.Delay))
 	if p.Source != "" {
 		f.Param("src")
@@ -135,7 +135,7 @@ func writePaced(f *sfv.Field, p *Paced) {
 }
 
 // writeBudget says what is left of the budget that counts the request.
-func writeBudget(f *sfv.Field, s *signals) bool {
+func writeBudget(f *header.Field, s *signals) bool {
 	b := s.Paced.Budget
 	if b.By == "" {
 		return false
@@ -154,14 +154,14 @@ func writeBudget(f *sfv.Field, s *signals) bool {
 // rounded returns a duration in seconds, to the millisecond.
 func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
-func writeTags(f *sfv.Field, s *signals) bool {
+func writeTags(f *header.Field, s *signals) bool {
 	tagMembers(f, s.Tags, false)
 	tagMembers(f, s.Remembered, true)
 	return len(s.Tags)+len(s.Remembered) > 0
 }
 
 // tagMembers appends one member for each rule and source.
-func tagMembers(f *sfv.Field, rules []robotstag.Rule, remembered bool) {
+func tagMembers(f *header.Field, rules []robotstag.Rule, remembered bool) {
 	for _, r := range rules {
 		f.Member()
 		f.Token(r.Name)
@@ -185,7 +185,7 @@ func tagMembers(f *sfv.Field, rules []robotstag.Rule, remembered bool) {
 	}
 }
 
-func writeMeta(f *sfv.Field, s *signals) bool {
+func writeMeta(f *header.Field, s *signals) bool {
 	h := s.Head
 	if h.State == "" {
 		return false
@@ -215,7 +215,7 @@ const maxUsageField = 6 << 10
 
 // writeUsage appends one member for each preference. If they get longer than maxUsageField, it appends one for each
 // category and value instead, so that no reservation is left out. found reports whether it has appended any.
-func writeUsage(f *sfv.Field, s *signals) (found bool) {
+func writeUsage(f *header.Field, s *signals) (found bool) {
 	for _, p := range s.Stated.Preferences {
 		preferenceMember(f, p)
 		if f.Len() > maxUsageField {
@@ -228,7 +228,7 @@ func writeUsage(f *sfv.Field, s *signals) (found bool) {
 }
 
 // firstPreferences appends the first preference for each category and value.
-func firstPreferences(f *sfv.Field, all []usage.Preference) {
+func firstPreferences(f *header.Field, all []usage.Preference) {
 	type statement struct{ category, value string }
 	seen := map[statement]bool{}
 	for _, p := range all {
@@ -241,8 +241,8 @@ func firstPreferences(f *sfv.Field, all []usage.Preference) {
 
 // preferenceMember appends a preference, unless its category is not a Token: a label from the network
 // must not make the whole field invalid.
-func preferenceMember(f *sfv.Field, p usage.Preference) {
-	if !sfv.IsToken(p.Category) {
+func preferenceMember(f *header.Field, p usage.Preference) {
+	if !header.IsToken(p.Category) {
 		return
 	}
 	f.Member()
@@ -253,7 +253,7 @@ func preferenceMember(f *sfv.Field, p usage.Preference) {
 }
 
 // sourceParams says where a preference or a licence was read.
-func sourceParams(f *sfv.Field, source usage.Source, in usage.Place, line int) {
+func sourceParams(f *header.Field, source usage.Source, in usage.Place, line int) {
 	f.Param("src")
 	f.Token(string(source))
 	f.Param("in")
@@ -266,8 +266,8 @@ func sourceParams(f *sfv.Field, source usage.Source, in usage.Place, line int) {
 
 // reservedParams says which preference denies a request. The zero value of by means that the page could
 // not be read whole.
-func reservedParams(f *sfv.Field, by usage.Preference) {
-	if !sfv.IsToken(by.Category) {
+func reservedParams(f *header.Field, by usage.Preference) {
+	if !header.IsToken(by.Category) {
 		f.Flag("unread")
 		return
 	}
@@ -277,9 +277,9 @@ func reservedParams(f *sfv.Field, by usage.Preference) {
 }
 
 // writeLicense appends one member for each licence, within the bound.
-func writeLicense(f *sfv.Field, s *signals) (found bool) {
+func writeLicense(f *header.Field, s *signals) (found bool) {
 	for _, l := range s.Stated.Licenses {
-		if !sfv.IsPrintable(l.URL) || f.Len()+len(l.URL) > maxUsageField {
+		if !header.IsPrintable(l.URL) || f.Len()+len(l.URL) > maxUsageField {
 			continue
 		}
 		f.Member()

@@ -16,7 +16,6 @@ import (
 	"robotsgate/internal/field"
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/header"
-	"robotsgate/proxy/internal/sfv"
 )
 
 //go:embed pages
@@ -77,7 +76,7 @@ func (*ownBody) Close() error { return nil }
 
 // setStatus sets the gate's member, the only one on a response of the gate itself.
 func setStatus(h http.Header, fault, details string) {
-	f := sfv.New()
+	f := header.NewField()
 	f.Token(header.GateName)
 	f.Param("error")
 	f.Token(fault)
@@ -95,7 +94,7 @@ func ascii(s string) string {
 			return '?'
 		}
 		return r
-	}, s[:min(len(s), sfv.MaxText)])
+	}, s[:min(len(s), header.MaxText)])
 }
 
 // document is the problem as JSON.

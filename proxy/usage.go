@@ -10,7 +10,7 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/usage"
-	"robotsgate/proxy/internal/sfv"
+	"robotsgate/proxy/internal/header"
 )
 
 // stated returns what is in force for a response: the statements known before the request, and
@@ -112,7 +112,7 @@ func statement(s *signals, by usage.Preference) string {
 	case by.Source == usage.TDMRep:
 		text = "tdm-reservation: 1"
 	}
-	return strings.ToValidUTF8(text[:min(len(text), sfv.MaxText)], "")
+	return strings.ToValidUTF8(text[:min(len(text), header.MaxText)], "")
 }
 
 // reservingTags are the robots tags that are usage preferences.

@@ -1,17 +1,4 @@
-// Package sfv writes structured fields (RFC 9651).
-//
-// Start with [New], append to the field, and call [Field.Set] to put it into a header:
-//
-//	f := sfv.New()
-//	f.Token("allow")
-//	f.Param("line")
-//	f.Integer(4)
-//	f.Set(header, "Robots-Gate-Decision") // allow;line=4
-//
-// Every response has four such fields or more. To write them, package httpsfv builds a tree
-// of values for each: that takes some 4 µs more, a twentieth of what a small request takes. So
-// httpsfv writes only the values that are rare.
-package sfv
+package header
 
 import (
 	"math"
@@ -24,15 +11,26 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// A Field is a header field that is being written. The zero Field is empty, too.
+// A Field is a structured field (RFC 9651) that is being written. The zero Field is empty, too. Start with [NewField],
+// append to the field, and call [Field.Set] to put it into a header:
+//
+//	f := header.NewField()
+//	f.Token("allow")
+//	f.Param("line")
+//	f.Integer(4)
+//	f.Set(h, "Robots-Gate-Decision") // allow;line=4
+//
+// Every response has four such fields or more. To write them, package httpsfv builds a tree
+// of values for each: that takes some 4 µs more, a twentieth of what a small request takes. So
+// httpsfv writes only the values that are rare.
 type Field struct {
 	buf     []byte
 	invalid bool
 	values  []string // of the fields that Set has made, in one allocation
 }
 
-// New returns an empty Field with room for most fields, in one allocation.
-func New() *Field {
+// NewField returns an empty Field with room for most fields, in one allocation.
+func NewField() *Field {
 	f := &struct {
 		Field
 		buf    [512]byte

@@ -1,4 +1,4 @@
-package sfv
+package header
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 // textParam returns the value that package httpsfv reads from what TextParam writes.
 func textParam(t *testing.T, s string) any {
 	t.Helper()
-	f := New()
+	f := NewField()
 	f.Token("x")
 	f.TextParam("t", s)
 	h := http.Header{}
@@ -42,7 +42,7 @@ func TestLikeHTTPSFV(t *testing.T) {
 		1e12, -1e12, 1e300, math.MaxFloat64, math.Inf(1)} // not NaN, which httpsfv writes
 	check := func(want any, write func(*Field)) {
 		t.Helper()
-		f := New()
+		f := NewField()
 		h := http.Header{}
 		write(f)
 		f.Set(h, "A")
@@ -116,7 +116,7 @@ var printableASCII = func() string {
 
 // A list has commas between its members, and only there.
 func TestList(t *testing.T) {
-	f, h := New(), http.Header{}
+	f, h := NewField(), http.Header{}
 	f.Token("a")
 	f.Param("b")
 	f.Integer(1)
