@@ -21,15 +21,15 @@ var imports = map[string][]string{
 
 	// Decisions and their parts, requests, and storage.
 	"policy":           {"internal/field", "policy/canonical", "policy/glob", "policy/robotstxt", "policy/snapshot", "policy/usage"},
-	"policy/snapshot":  {"internal/coding", "internal/field", "internal/lifetime", "internal/loglimit", "internal/memcache", "policy/canonical", "policy/robotstxt", "policy/usage"},
+	"policy/snapshot":  {"internal/coding", "internal/field", "internal/loglimit", "policy/cache", "policy/canonical", "policy/robotstxt", "policy/usage"},
 	"policy/canonical": {"policy/glob", "policy/robotstxt"},
-	"policy/tagcache":  {"internal/lifetime", "internal/memcache", "policy/robotstag", "policy/usage"},
+	"policy/cache":     {"policy/robotstag", "policy/usage"},
 	"policy/robotstag": {},
 	"policy/usage":     {"policy/robotstxt", "policy/robotstag", "htmlmeta"},
 	"policy/glob":      {},
 	"policy/pace":      {"internal/field", "policy/glob"},
 	"htmlmeta":         {"internal/coding"},
-	"proxy": {"internal/field", "policy", "policy/canonical", "policy/snapshot", "policy/tagcache", "policy/pace",
+	"proxy": {"internal/field", "policy", "policy/canonical", "policy/snapshot", "policy/cache", "policy/pace",
 		"policy/robotstag", "policy/usage", "htmlmeta", "internal/escape", "policy/glob",
 		"proxy/internal/origin", "proxy/internal/sign", "proxy/internal/auth", "proxy/internal/body", "proxy/internal/client",
 		"proxy/internal/header", "proxy/internal/response"},
@@ -41,8 +41,6 @@ var imports = map[string][]string{
 	"proxy/internal/sign":     {"policy/snapshot", "proxy/internal/header"},
 	"proxy/internal/origin":   {"internal/field", "internal/loglimit", "policy/canonical", "policy/snapshot", "policy/glob", "proxy/internal/body"},
 	"internal/store":          {"internal/loglimit", "internal/wholefile", "policy/canonical", "policy/snapshot"},
-	"internal/lifetime":       {},
-	"internal/memcache":       {},
 	"internal/admin": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "internal/history", "internal/overview",
 		"internal/audit", "internal/escape", "internal/field", "internal/fleet", "policy/glob"},
 	"internal/replay":  {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage", "internal/audit", "internal/escape"},
@@ -52,7 +50,7 @@ var imports = map[string][]string{
 	"internal/audit": {"internal/escape", "internal/evidence", "internal/field", "internal/keyfile", "internal/loglimit", "policy",
 		"policy/canonical", "policy/snapshot", "policy/glob", "policy/usage", "proxy"},
 	"internal/evidence":         {"internal/field", "internal/keyfile", "internal/wholefile"},
-	"internal/metrics":          {"policy", "policy/snapshot", "internal/memcache", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
+	"internal/metrics":          {"policy", "policy/snapshot", "policy/cache", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
 	"internal/overview":         {"internal/audit", "policy", "policy/snapshot", "policy/usage", "proxy"},
 	"internal/field":            {},
 	"internal/config":           {"internal/field", "policy/glob"},
@@ -71,7 +69,7 @@ var imports = map[string][]string{
 
 	"internal/store/storetest":   {"policy/snapshot"}, // tests of a snapshot.Store
 	"policy/internal/origintest": {},                  // answers of origins, for tests
-	"proxy/internal/proxytest": {"internal/ca", "internal/gatetest", "internal/store/storetest", "policy", "policy/glob", "policy/snapshot", "policy/tagcache",
+	"proxy/internal/proxytest": {"internal/ca", "internal/gatetest", "internal/store/storetest", "policy", "policy/glob", "policy/snapshot", "policy/cache",
 		"proxy", "proxy/internal/client"}, // a whole gate, for tests
 	"proxy/internal/wire": {}, // its tests use proxytest
 
@@ -90,7 +88,7 @@ var imports = map[string][]string{
 	"internal/requestlog": {"proxy", "internal/audit", "internal/console", "internal/escape"},
 
 	// The only package that connects the parts of the gate.
-	"internal/gate": {"policy", "policy/canonical", "policy/snapshot", "policy/tagcache", "policy/pace", "proxy", "internal/admin", "internal/audit",
+	"internal/gate": {"policy", "policy/canonical", "policy/snapshot", "policy/cache", "policy/pace", "proxy", "internal/admin", "internal/audit",
 		"internal/ca", "internal/config", "internal/console", "internal/escape", "internal/evidence", "internal/field",
 		"internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
 		"internal/requestlog", "internal/store", "internal/transparent", "internal/wholefile", "policy/glob"},
@@ -106,7 +104,7 @@ var libraries = map[string][]string{
 	"github.com/PuerkitoBio/goquery":         {"htmlmeta"},
 	"github.com/alecthomas/kong":             {"internal/cli"},
 	"github.com/andybalholm/brotli":          {"internal/coding", "policy/internal/origintest"},
-	"github.com/dgraph-io/ristretto/v2":      {"internal/memcache"},
+	"github.com/dgraph-io/ristretto/v2":      {"policy/cache"},
 	"github.com/dunglas/httpsfv":             {"proxy/internal/header", "internal/keyfile"},
 	"github.com/elazarl/goproxy":             {"proxy"},
 	"github.com/klauspost/compress":          {"internal/coding", "policy/internal/origintest"},

@@ -13,8 +13,8 @@ import (
 
 	"robotsgate/htmlmeta"
 	"robotsgate/policy"
+	"robotsgate/policy/cache"
 	"robotsgate/policy/robotstag"
-	"robotsgate/policy/tagcache"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/header"
@@ -40,8 +40,8 @@ func checkResponse(resp *http.Response, upgrade bool) error {
 // An inspector reads what responses state.
 type inspector struct {
 	log        *slog.Logger
-	remembered *tagcache.Cache // nil: nothing is remembered
-	silence    time.Duration   // of [Options]
+	remembered *cache.Tags   // nil: nothing is remembered
+	silence    time.Duration // of [Options]
 }
 
 // inspect reads what a response to an allowed request states, and removes from its header what is not for the client.
@@ -104,7 +104,7 @@ func (i inspector) remember(in *inbound, d *policy.Decision, resp *http.Response
 }
 
 // addRemembered adds the remembered rules that the response itself does not repeat.
-func (s *inspection) addRemembered(seen *tagcache.Page, tokens []string) {
+func (s *inspection) addRemembered(seen *cache.Page, tokens []string) {
 	s.seen = seen.Head
 	s.Head = Head{State: "remembered", Age: max(0, time.Since(seen.At)), Cut: s.Head.Cut || seen.Tags.Truncated}
 	for _, rule := range seen.Tags.For(tokens...) {

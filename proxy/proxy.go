@@ -53,7 +53,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"robotsgate/policy/tagcache"
+	"robotsgate/policy/cache"
 	"robotsgate/proxy/internal/client"
 )
 
@@ -72,7 +72,7 @@ type Options struct {
 	// StatusPage is the URL of the status page, to which the gate's own page links on the gate's machine; "": none.
 	StatusPage string
 
-	Remembered *tagcache.Cache // tags of pages seen before; nil: none are kept
+	Remembered *cache.Tags // tags of pages seen before; nil: none are kept
 	Limits     Limits
 	// Silence is how long an origin may send nothing in the middle of a response, or a
 	// client may read nothing of it; 0: 15 minutes, as in Squid. A shorter time would cut

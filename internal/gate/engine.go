@@ -11,9 +11,9 @@ import (
 	"robotsgate/internal/admin"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/cache"
 	"robotsgate/policy/pace"
 	"robotsgate/policy/snapshot"
-	"robotsgate/policy/tagcache"
 )
 
 // EngineConfig returns the configuration of an engine. With a nil store, snapshots are kept in memory only.
@@ -78,7 +78,7 @@ func (g *Gate) keepBudgets(c pace.Config) error {
 // openRemembered makes the cache of tags, and begins to keep it on disk. Of several gates in one data_dir the one that
 // owns it does.
 func (g *Gate) openRemembered() (err error) {
-	if g.remembered, err = tagcache.New(int64(g.config.Tags.CacheBytes)); err != nil {
+	if g.remembered, err = cache.NewTags(int64(g.config.Tags.CacheBytes)); err != nil {
 		return fmt.Errorf("tags.cache_bytes: %w", err)
 	}
 	dir, err := DataDir(g.config)

@@ -22,8 +22,8 @@ import (
 	"robotsgate/internal/requestlog"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
+	"robotsgate/policy/cache"
 	"robotsgate/policy/pace"
-	"robotsgate/policy/tagcache"
 	"robotsgate/proxy"
 )
 
@@ -41,8 +41,8 @@ type Gate struct {
 	store      *store.Disk
 	fleet      *fleet.Fleet // the store, shared with other gates; nil: there is no fleet
 	engine     *policy.Engine
-	remembered *tagcache.Cache
-	tags       *store.LineFile[*tagcache.Page] // that are remembered; nil: none are kept
+	remembered *cache.Tags
+	tags       *store.LineFile[*cache.Page] // that are remembered; nil: none are kept
 	upstream   *proxy.Transport
 	pacer      *pace.Pacer                // of all configurations
 	budgets    *store.LineFile[pace.Kept] // nil: none are kept

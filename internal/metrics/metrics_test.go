@@ -16,8 +16,8 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
-	"robotsgate/internal/memcache"
 	"robotsgate/policy"
+	"robotsgate/policy/cache"
 	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy"
@@ -42,8 +42,8 @@ func watchedSources() Sources {
 		Socks: func() proxy.ConnCounts {
 			return proxy.ConnCounts{Served: 25, Refused: map[proxy.ConnRefusal]int64{proxy.NotHTTP: 26}}
 		},
-		Rules:     func() memcache.Size { return memcache.Size{Entries: 5, Bytes: 6} },
-		Tags:      func() memcache.Size { return memcache.Size{Entries: 7, Bytes: 8} },
+		Rules:     func() cache.Size { return cache.Size{Entries: 5, Bytes: 6} },
+		Tags:      func() cache.Size { return cache.Size{Entries: 7, Bytes: 8} },
 		Snapshots: func() (int64, int64) { return 9, 10 },
 		SaveError: func() error { return errors.New("full") },
 		Lost:      func() int64 { return 11 },

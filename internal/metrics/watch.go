@@ -7,7 +7,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
-	"robotsgate/internal/memcache"
+	"robotsgate/policy/cache"
 	"robotsgate/proxy"
 )
 
@@ -18,8 +18,8 @@ type Sources struct {
 	Connections  func() proxy.Connections
 	Redirections func() proxy.ConnCounts
 	Socks        func() proxy.ConnCounts
-	Rules        func() memcache.Size                // compiled robots.txt files in memory
-	Tags         func() memcache.Size                // remembered robots tags
+	Rules        func() cache.Size                   // compiled robots.txt files in memory
+	Tags         func() cache.Size                   // remembered robots tags
 	Snapshots    func() (origins int64, bytes int64) // in the store
 	SaveError    func() error                        // why snapshots can't be saved; nil: they can
 	Lost         func() int64                        // entries of the audit log that could not be written
@@ -64,9 +64,9 @@ func (w watch) Collect(ch chan<- prometheus.Metric) {
 	for reason, n := range socks.Refused {
 		send(counter, "robotsgate_socks_refused_total", "SOCKS connections that were closed before any request of HTTP, by reason.", n, prometheus.Labels{"reason": string(reason)})
 	}
-	for cache, size := range map[string]memcache.Size{"rules": w.Rules(), "tags": w.Tags()} {
-		send(gauge, "robotsgate_cache_bytes", "Memory used by caches: rules of robots.txt files, tags by URL.", size.Bytes, prometheus.Labels{"cache": cache})
-		send(gauge, "robotsgate_cache_entries", "Entries in caches: rules of robots.txt files, tags by URL.", int64(size.Entries), prometheus.Labels{"cache": cache})
+	for name, size := range map[string]cache.Size{"rules": w.Rules(), "tags": w.Tags()} {
+		send(gauge, "robotsgate_cache_bytes", "Memory used by caches: rules of robots.txt files, tags by URL.", size.Bytes, prometheus.Labels{"cache": name})
+		send(gauge, "robotsgate_cache_entries", "Entries in caches: rules of robots.txt files, tags by URL.", int64(size.Entries), prometheus.Labels{"cache": name})
 	}
 	origins, bytes := w.Snapshots()
 	send(gauge, "robotsgate_snapshot_origins", "Origins with a snapshot in the store.", origins, nil)

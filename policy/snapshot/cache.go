@@ -5,7 +5,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"robotsgate/internal/memcache"
+	"robotsgate/policy/cache"
 )
 
 // An entry is a set with its rules compiled: requests are decided by it. It is immutable but for renewing. Its Set has
@@ -118,4 +118,4 @@ func (s *shared) learn(key string) *entry {
 }
 
 // Cached returns the size of the compiled rules in memory.
-func (r *Resolver) Cached() memcache.Size { return r.entries.Size() }
+func (r *Resolver) Cached() cache.Size { return r.entries.Size() }

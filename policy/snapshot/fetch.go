@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"robotsgate/internal/coding"
-	"robotsgate/internal/lifetime"
+	"robotsgate/policy/cache"
 	"robotsgate/policy/canonical"
 )
 
@@ -119,7 +119,7 @@ func (f *fetcher) get(ctx context.Context, of Scope, s *Snapshot, userAgent stri
 	defer resp.Body.Close()
 
 	s.Status, s.Fetched = resp.StatusCode, time.Now()
-	s.Lifetime, s.Retry = lifetime.Of(resp.Header, s.Fetched), lifetime.RetryAfter(resp.Header, s.Fetched)
+	s.Lifetime, s.Retry = cache.Lifetime(resp.Header, s.Fetched), cache.RetryAfter(resp.Header, s.Fetched)
 	confirms := s.Status == http.StatusNotModified && len(asked) > 0
 	if s.good() || confirms {
 		s.ETag, s.Modified = validator(resp.Header, "ETag"), validator(resp.Header, "Last-Modified")

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"robotsgate/internal/memcache"
+	"robotsgate/policy/cache"
 )
 
 // A Config is what a Resolver works with. Only Settings is required.
@@ -65,7 +65,7 @@ type shared struct {
 	store        Store
 	storeTimeout time.Duration // of one Load
 	maxBytes     int           // of a file
-	entries      *memcache.Cache[*entry]
+	entries      *cache.Cache[*entry]
 	unsaved      unsaved
 	updates      singleflight.Group // by key
 	large        chan struct{}      // see newLarge
@@ -92,7 +92,7 @@ func (s *shared) begin() bool {
 // New returns a resolver that works until Close.
 func New(c Config) (*Resolver, error) {
 	c = c.complete()
-	entries, err := memcache.New[*entry](c.Settings.CacheBytes, 2000)
+	entries, err := cache.New[*entry](c.Settings.CacheBytes, 2000)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: Settings.CacheBytes: %w", err)
 	}

@@ -22,8 +22,8 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/store/storetest"
 	"robotsgate/policy"
+	"robotsgate/policy/cache"
 	"robotsgate/policy/snapshot"
-	"robotsgate/policy/tagcache"
 	"robotsgate/proxy"
 )
 
@@ -149,7 +149,7 @@ func Start(t *testing.T, o Options) *Gate {
 		t.Fatal(err)
 	}
 	g.Roots.AddCert(authority.Certificate())
-	remembered, err := tagcache.New(1 << 20)
+	remembered, err := cache.NewTags(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package tagcache
+package cache
 
 import (
 	"crypto/sha256"

@@ -1,6 +1,4 @@
-// Package lifetime reads from the header of a response for how long it is fresh (RFC 9111), and how long its origin
-// asks to wait.
-package lifetime
+package cache
 
 import (
 	"errors"
@@ -10,9 +8,9 @@ import (
 	"time"
 )
 
-// Of returns how long a response is fresh, RFC 9111, 4.2.1; negative
+// Lifetime returns how long a response is fresh, RFC 9111, 4.2.1; negative
 // if it does not say.
-func Of(h http.Header, now time.Time) time.Duration {
+func Lifetime(h http.Header, now time.Time) time.Duration {
 	life := cacheControl(h)
 	if life < 0 {
 		life = expires(h, now)

@@ -1,4 +1,4 @@
-package tagcache
+package cache
 
 import (
 	"encoding/json"
@@ -17,9 +17,9 @@ import (
 	"robotsgate/policy/usage"
 )
 
-func newCache(t *testing.T, bytes int64) *Cache {
+func newTags(t *testing.T, bytes int64) *Tags {
 	t.Helper()
-	c, err := New(bytes)
+	c, err := NewTags(bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func newCache(t *testing.T, bytes int64) *Cache {
 
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCache(t, 1<<20)
+		c := newTags(t, 1<<20)
 		defer c.Close()
 		noindex := robotstag.ParseMeta("robots", "noindex")
 		for _, test := range []struct {
@@ -88,7 +88,7 @@ func TestVariants(t *testing.T) {
 		{name: "no ETag", answer: "ETag: \"x\"", want: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := newCache(t, 1<<20)
+			c := newTags(t, 1<<20)
 			defer c.Close()
 			c.Put("http://a/", fields(test.request), fields(test.answer), "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
 			if _, ok := c.Get("http://a/", fields(test.request2), fields(test.answer2), test.mediaType); ok != test.want {
@@ -97,7 +97,7 @@ func TestVariants(t *testing.T) {
 		})
 	}
 	t.Run("side by side", func(t *testing.T) {
-		c := newCache(t, 1<<20)
+		c := newTags(t, 1<<20)
 		defer c.Close()
 		for _, value := range []string{"noindex", "nofollow"} {
 			c.Put("http://a/", fields("A: "+value), fields("Vary: A"), "text/html", robotstag.ParseMeta("robots", value), usage.Head{})
@@ -128,7 +128,7 @@ func fields(lines string) http.Header {
 // TestMemory: the heap follows the bound.
 func TestMemory(t *testing.T) {
 	const bound = 1 << 20
-	c := newCache(t, bound)
+	c := newTags(t, bound)
 	defer c.Close()
 	long := strings.Repeat("x", 1000)
 	before := gatetest.Heap()
@@ -144,7 +144,7 @@ func TestMemory(t *testing.T) {
 
 func TestSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newCache(t, 1<<20)
+		r := newTags(t, 1<<20)
 		defer r.Close()
 		r.Put("http://a.example/", nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
 		time.Sleep(time.Second) // fake clock
@@ -157,7 +157,7 @@ func TestSize(t *testing.T) {
 // TestRestored: what Kept returns, through JSON, has the pages of another cache, and of each variant the newest.
 func TestRestored(t *testing.T) {
 	for _, all := range []bool{false, true} {
-		c, next := newCache(t, 1<<20), newCache(t, 1<<20)
+		c, next := newTags(t, 1<<20), newTags(t, 1<<20)
 		defer c.Close()
 		defer next.Close()
 		if first := c.Kept(false); len(first) != 0 {

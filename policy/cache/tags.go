@@ -1,5 +1,4 @@
-// Package tagcache keeps the robots tags of pages for answers without a page of their own.
-package tagcache
+package cache
 
 import (
 	"fmt"
@@ -9,18 +8,16 @@ import (
 	"sync"
 	"time"
 
-	"robotsgate/internal/lifetime"
-	"robotsgate/internal/memcache"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/usage"
 )
 
-// A Cache keeps the robots tags last seen for URLs, and what the heads of their pages said of their
+// Tags keeps the robots tags last seen for URLs, and what the heads of their pages said of their
 // use, since an answer without a page of its own (304, HEAD, 206) does not lift them
 // (draft-illyes-repext-03, caching of values). A URL has as many as its Vary selects. When it is full it drops the pages that
 // are requested least. It is safe for concurrent use.
-type Cache struct {
-	pages *memcache.Cache[*Page]
+type Tags struct {
+	pages *Cache[*Page]
 
 	mu      sync.Mutex
 	changed map[string]*Page // for the next call of Kept, by key; nil: there was none
@@ -44,22 +41,22 @@ type Page struct {
 // unstatedLifetime is how long an answer counts as fresh that does not say.
 const unstatedLifetime = 24 * time.Hour
 
-// New returns an empty cache of about so many bytes.
-func New(bytes int64) (*Cache, error) {
-	pages, err := memcache.New[*Page](bytes, 300)
+// NewTags returns an empty cache of about so many bytes.
+func NewTags(bytes int64) (*Tags, error) {
+	pages, err := New[*Page](bytes, 300)
 	if err != nil {
-		return nil, fmt.Errorf("tagcache: %w", err)
+		return nil, fmt.Errorf("tags: %w", err)
 	}
-	return &Cache{pages: pages}, nil
+	return &Tags{pages: pages}, nil
 }
 
 // Close frees the cache. Nothing is found after it.
-func (c *Cache) Close() { c.pages.Close() }
+func (c *Tags) Close() { c.pages.Close() }
 
 // Get returns the tags last seen at a URL, for the variant that an answer without a page belongs to. The variant is
 // unknown, and nothing is found, if the request selects another one (RFC 9111, 4.1), or if Vary, the type, the
 // ETag or the Last-Modified of the answer is not that of the variant (4.3.5). mediaType is the type of the answer; "": it need not have one.
-func (c *Cache) Get(url string, request, answer http.Header, mediaType string) (*Page, bool) {
+func (c *Tags) Get(url string, request, answer http.Header, mediaType string) (*Page, bool) {
 	p, ok := c.pages.Get(url)
 	if ok && p.Vary != nil && !p.Vary.Any {
 		p, ok = c.pages.Get(p.Vary.key(url, request))
@@ -77,9 +74,9 @@ func (c *Cache) Get(url string, request, answer http.Header, mediaType string) (
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
 // Put keeps the tags of a complete answer with these headers, and its page's head.
-func (c *Cache) Put(url string, request, answer http.Header, mediaType string, tags robotstag.Tags, head usage.Head) {
+func (c *Tags) Put(url string, request, answer http.Header, mediaType string, tags robotstag.Tags, head usage.Head) {
 	now := time.Now()
-	life := lifetime.Of(answer, now)
+	life := Lifetime(answer, now)
 	if life < 0 {
 		life = unstatedLifetime
 	}
@@ -99,7 +96,7 @@ func (c *Cache) Put(url string, request, answer http.Header, mediaType string, t
 }
 
 // put adds a page to the cache, and then to what Kept returns.
-func (c *Cache) put(p *Page) {
+func (c *Tags) put(p *Page) {
 	c.pages.Put(p.Key, p, p.cost())
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +106,7 @@ func (c *Cache) put(p *Page) {
 }
 
 // Kept returns the pages that were put after the last call, or all. The cache notes pages for it from the first call on.
-func (c *Cache) Kept(all bool) []*Page {
+func (c *Tags) Kept(all bool) []*Page {
 	c.mu.Lock()
 	changed := c.changed
 	c.changed = map[string]*Page{}
@@ -121,14 +118,14 @@ func (c *Cache) Kept(all bool) []*Page {
 }
 
 // Restore adds a page that Kept has returned in an earlier process.
-func (c *Cache) Restore(p *Page) {
+func (c *Tags) Restore(p *Page) {
 	if p != nil && p.Key != "" {
 		c.pages.Put(p.Key, p, p.cost())
 	}
 }
 
 // Size returns what the cache holds.
-func (c *Cache) Size() memcache.Size { return c.pages.Size() }
+func (c *Tags) Size() Size { return c.pages.Size() }
 
 // cost estimates the memory that p holds, in bytes.
 func (p *Page) cost() int64 {

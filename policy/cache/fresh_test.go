@@ -1,4 +1,4 @@
-package lifetime
+package cache
 
 import (
 	"net/http"
@@ -17,7 +17,7 @@ func header(lines ...string) http.Header {
 	return h
 }
 
-func TestOf(t *testing.T) {
+func TestLifetime(t *testing.T) {
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	const none = -1
 	for _, test := range []struct {
@@ -68,7 +68,7 @@ func TestOf(t *testing.T) {
 		{[]string{"Expires: Sat, 01 Jan 2000 01:00:00 GMT", "Age: 60"}, 59 * time.Minute},
 		{[]string{"Age: 60"}, none},
 	} {
-		if got := Of(header(test.lines...), now); got != test.want {
+		if got := Lifetime(header(test.lines...), now); got != test.want {
 			t.Errorf("%q: got %v, want %v", test.lines, got, test.want)
 		}
 	}

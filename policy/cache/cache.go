@@ -1,9 +1,9 @@
-// Package memcache is a cache in memory with a bound on its bytes: ristretto, without its
-// surprises.
+// Package cache keeps values in memory within a bound on their bytes: of any type in a [Cache], which is ristretto
+// without its surprises, and the robots tags of pages in [Tags]. [Lifetime] says for how long a response is fresh (RFC 9111).
 //
 // Ristretto carries out a Set later, may drop it when its queue is full, and panics when it is
 // used during its Close. So a value with a new key waits until ristretto has taken or refused it.
-package memcache
+package cache
 
 import (
 	"errors"
