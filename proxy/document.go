@@ -12,8 +12,8 @@ import (
 	"strings"
 	text "text/template"
 
-	"robotsgate/internal/escape"
 	"robotsgate/internal/field"
+	"robotsgate/internal/logtext"
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/header"
 )
@@ -151,7 +151,7 @@ func (p *answer) form(in *inbound, s *signals) (body []byte, contentType string)
 	if err := enc.Encode(doc); err != nil {
 		return nil, "application/problem+json" // a string and a finite number can be encoded
 	}
-	return indent(escape.JSON(b.Bytes())), "application/problem+json" // a person with curl reads it too
+	return indent(logtext.JSON(b.Bytes())), "application/problem+json" // a person with curl reads it too
 }
 
 // indent returns a JSON object with each member on a line of its own, as json.Indent does. That
@@ -208,15 +208,15 @@ func (d document) printable(decision *policy.Decision) *document {
 			d.Rules = they + " would deny this request (" + string(decision.Reason) + "), but " + are + " not enforced"
 		}
 	}
-	d.Detail, d.URL, d.Note = escape.Printable(d.Detail), escape.Printable(d.URL), escape.Printable(d.Note)
-	d.Override = escape.Printable(d.Override)
-	d.ReadAs, d.Title = escape.Printable(d.ReadAs), escape.Printable(d.Title)
+	d.Detail, d.URL, d.Note = logtext.Printable(d.Detail), logtext.Printable(d.URL), logtext.Printable(d.Note)
+	d.Override = logtext.Printable(d.Override)
+	d.ReadAs, d.Title = logtext.Printable(d.ReadAs), logtext.Printable(d.Title)
 	if d.Reserved != nil {
 		d.Reserved = new(*d.Reserved)
-		d.Reserved.Text = escape.Printable(d.Reserved.Text)
+		d.Reserved.Text = logtext.Printable(d.Reserved.Text)
 	}
 	if d.Rule != nil {
-		d.Rule = &policy.RuleEvidence{Line: d.Rule.Line, Text: escape.Printable(d.Rule.Text)}
+		d.Rule = &policy.RuleEvidence{Line: d.Rule.Line, Text: logtext.Printable(d.Rule.Text)}
 	}
 	return &d
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/header"
 )
@@ -103,9 +103,9 @@ func (p *Proxy) introduce(page *bytes.Buffer, r *http.Request) {
 	in := newInbound(p.settings.Load(), r)
 	k, refused := p.clients.identify(r.Context(), in.settings.Engine.Crawlers(), senderOf(&in))
 	if refused != nil {
-		fmt.Fprintf(page, "refused: %s\n", escape.Printable(refused.detail))
+		fmt.Fprintf(page, "refused: %s\n", logtext.Printable(refused.detail))
 	} else {
-		fmt.Fprintf(page, "crawler: %s\n", escape.Printable(k.Name))
+		fmt.Fprintf(page, "crawler: %s\n", logtext.Printable(k.Name))
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/escape"
 	"robotsgate/internal/fleet"
+	"robotsgate/internal/logtext"
 	"robotsgate/internal/overview"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
@@ -83,7 +83,7 @@ func (a *admin) health(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w,
 
 func (a *admin) ready(w http.ResponseWriter, _ *http.Request) {
 	if err := a.Ready(); err != nil {
-		http.Error(w, "not ready: "+escape.Printable(err.Error()), http.StatusServiceUnavailable)
+		http.Error(w, "not ready: "+logtext.Printable(err.Error()), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ready")
@@ -121,5 +121,5 @@ func send(w http.ResponseWriter, status int, v any, indent string) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(escape.JSON(b.Bytes())) // the client may have disconnected
+	_, _ = w.Write(logtext.JSON(b.Bytes())) // the client may have disconnected
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode"
 
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 	"robotsgate/policy"
 )
 
@@ -30,7 +30,7 @@ var words = template.FuncMap{
 	"list":      func(words []string) string { return strings.Join(words, ", ") },
 	"number":    number,
 	"origin":    func(robots string) string { return strings.TrimSuffix(robots, "/robots.txt") },
-	"printable": escape.Printable,
+	"printable": logtext.Printable,
 	"rate":      rate,
 	"stamp":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"why":       func(r policy.Reason) string { return cmp.Or(reasons[r], string(r)) },
@@ -44,7 +44,7 @@ func cut(s string) string { return cutAt(maxText, s) }
 
 // cutAt is cut with another bound.
 func cutAt(bound int, s string) string {
-	runes := []rune(escape.Printable(s[:min(len(s), 4*bound)]))
+	runes := []rune(logtext.Printable(s[:min(len(s), 4*bound)]))
 	if len(runes) <= bound && len(s) <= 4*bound {
 		return string(runes)
 	}

@@ -1,6 +1,6 @@
 package audit
 
-import "robotsgate/internal/escape"
+import "robotsgate/internal/logtext"
 
 // An entry is bounded, since clients and origins choose what is in it: with entries as long as they like
 // they could fill the disk, or make a rotation remove the files with the evidence of others. Bounds are in
@@ -18,10 +18,10 @@ const (
 // Bound cuts the texts that take more than their bounds. A text that was cut ends with "…".
 func (r *Entry) Bound() {
 	for _, text := range []*string{&r.Method, &r.Rule, &r.ReadAs, &r.Note, &r.Group, &r.Error} {
-		*text = escape.Cut(*text, MaxText)
+		*text = logtext.Cut(*text, MaxText)
 	}
 	if r.Decision == "" {
-		r.Path, r.URL = escape.Cut(r.Path, MaxURL), escape.Cut(r.URL, MaxURL)
+		r.Path, r.URL = logtext.Cut(r.Path, MaxURL), logtext.Cut(r.URL, MaxURL)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 	"robotsgate/policy/usage"
 )
 
@@ -187,7 +187,7 @@ func (o *object) escaped(s string) {
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false) // so that a URL with "&" can be searched for
 	_ = enc.Encode(s)        // every string can be encoded
-	o.b = append(o.b, escape.JSON(bytes.TrimSuffix(text.Bytes(), []byte{'\n'}))...)
+	o.b = append(o.b, logtext.JSON(bytes.TrimSuffix(text.Bytes(), []byte{'\n'}))...)
 }
 
 func (o *object) flag(name string, v bool) {

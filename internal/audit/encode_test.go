@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 )
 
 // compare compares encode with encoding/json.
@@ -21,7 +21,7 @@ func compare(t *testing.T, r *Entry) (err error) {
 	enc.SetEscapeHTML(false)
 	wantErr := enc.Encode(r)
 	got, err := r.json()
-	switch want := escape.JSON(line.Bytes()); {
+	switch want := logtext.JSON(line.Bytes()); {
 	case (err != nil) != (wantErr != nil):
 		t.Errorf("%+v: got error %v, want %v", r, err, wantErr)
 	case err == nil && !bytes.Equal(got, want):

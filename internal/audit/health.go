@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"robotsgate/internal/loglimit"
+	"robotsgate/internal/logtext"
 )
 
 // maxWrite is how long a write may take before the log counts as failing.
@@ -25,7 +25,7 @@ type health struct {
 	writing  atomic.Int64          // when the write in progress began, in Unix nanoseconds; 0: there is none
 	lost     atomic.Int64          // entries, since the start
 	untold   atomic.Int64          // lost entries that no written entry states yet
-	reported loglimit.Minute       // of losses
+	reported logtext.Minute        // of losses
 }
 
 func (h *health) err() error {

@@ -14,8 +14,8 @@ import (
 	"os"
 	"slices"
 
-	"robotsgate/internal/escape"
 	"robotsgate/internal/evidence"
+	"robotsgate/internal/logtext"
 )
 
 // A Line is one line of a log. It is valid until the next.
@@ -47,7 +47,7 @@ func (l *Line) Printable() []byte {
 			text = compact.Bytes()
 		}
 	}
-	return escape.JSON(text)
+	return logtext.JSON(text)
 }
 
 // Texts calls each for every line of the files that is not empty, in order; "-" is stdin. It reads gzipped files too.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"robotsgate/internal/evidence"
-	"robotsgate/internal/loglimit"
+	"robotsgate/internal/logtext"
 )
 
 // Under load entries are written together: locking the file, and checking that it has not
@@ -34,13 +34,13 @@ type writer struct {
 	out      output
 	lines    *evidence.Log
 	status   atomic.Pointer[Status]
-	text     []byte          // memory for lines
-	signed   time.Time       // when a checkpoint was tried last
-	covered  time.Time       // when a checkpoint was written last; zero: not since the start
-	reported loglimit.Minute // of failures to keep a checkpoint
-	failed   error           // why the last checkpoint could not be kept; nil: it was
-	probed   chan struct{}   // closed after the first probe
-	done     chan struct{}   // closed when all lines are written
+	text     []byte         // memory for lines
+	signed   time.Time      // when a checkpoint was tried last
+	covered  time.Time      // when a checkpoint was written last; zero: not since the start
+	reported logtext.Minute // of failures to keep a checkpoint
+	failed   error          // why the last checkpoint could not be kept; nil: it was
+	probed   chan struct{}  // closed after the first probe
+	done     chan struct{}  // closed when all lines are written
 }
 
 // A Status is the state of a transparency log at its last checkpoint, or the last try to make one.

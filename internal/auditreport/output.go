@@ -9,7 +9,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 )
 
 // outputs has a template for each report for people.
@@ -66,12 +66,12 @@ func table(title string, rows []audit.Named) string {
 	const widest = 60
 	width := len(title)
 	for _, r := range rows {
-		width = max(width, min(2+len(escape.Printable(r.Name)), widest))
+		width = max(width, min(2+len(logtext.Printable(r.Name)), widest))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%-*s %9s %9s %9s %9s %9s\n", width, title, "requests", "allowed", "denied", "reported", "refused")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%-*s %9d %9d %9d %9d %9d\n", width, "  "+escape.Printable(r.Name), r.Requests, r.Allowed, r.Denied, r.Reported, r.Refused)
+		fmt.Fprintf(&b, "%-*s %9d %9d %9d %9d %9d\n", width, "  "+logtext.Printable(r.Name), r.Requests, r.Allowed, r.Denied, r.Reported, r.Refused)
 	}
 	return b.String()
 }

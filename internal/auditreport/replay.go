@@ -6,8 +6,8 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
-	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
+	"robotsgate/internal/logtext"
 	"robotsgate/internal/replay"
 )
 
@@ -55,7 +55,7 @@ func (a *replayReport) Line(l *audit.Line) {
 	if g := l.Entry.Gate; o.Gone() && g != "" && a.gate != "" && g != a.gate {
 		a.foreign++
 	}
-	text := escape.Printable(fmt.Sprintf("%s: %s: %s", l.At(), l.Entry.ID, why))
+	text := logtext.Printable(fmt.Sprintf("%s: %s: %s", l.At(), l.Entry.ID, why))
 	switch {
 	case o == replay.Different && a.quiet:
 		const most = 10_000

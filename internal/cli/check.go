@@ -17,8 +17,8 @@ import (
 
 	"robotsgate/internal/console"
 	"robotsgate/internal/demo"
-	"robotsgate/internal/escape"
 	"robotsgate/internal/gate"
+	"robotsgate/internal/logtext"
 	"robotsgate/internal/questions"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
@@ -294,7 +294,7 @@ func excerpt(f *robotstxt.File, line int) (shown []string) {
 		if l.Number == line {
 			mark = ">"
 		}
-		text := fmt.Sprintf("        %s %4d  %s", mark, l.Number, escape.Printable(l.Text))
+		text := fmt.Sprintf("        %s %4d  %s", mark, l.Number, logtext.Printable(l.Text))
 		shown = append(shown, strings.TrimRight(text, " "))
 	}
 	return shown

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 )
 
 // Streams are what a command reads and writes.
@@ -50,7 +50,7 @@ func (s Streams) Status(err error) int {
 			s.Log.Error(strings.TrimRight(line, "\r\n"))
 			continue
 		}
-		fmt.Fprintf(s.Err, "robotsgate: %s\n", escape.Printable(strings.TrimRight(line, "\r\n")))
+		fmt.Fprintf(s.Err, "robotsgate: %s\n", logtext.Printable(strings.TrimRight(line, "\r\n")))
 	}
 	return 2
 }
@@ -70,7 +70,7 @@ func (s Streams) Note(format string, args ...any) {
 		s.Log.Info(fmt.Sprintf(format, args...))
 		return
 	}
-	fmt.Fprintf(s.Err, "robotsgate: %s\n", escape.Printable(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(s.Err, "robotsgate: %s\n", logtext.Printable(fmt.Sprintf(format, args...)))
 }
 
 // JSON writes v as one line of JSON, without escapes for HTML.
@@ -81,7 +81,7 @@ func JSON(w io.Writer, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(escape.JSON(line.Bytes()))
+	_, err := w.Write(logtext.JSON(line.Bytes()))
 	return err
 }
 

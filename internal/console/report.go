@@ -5,13 +5,13 @@ import (
 	"io/fs"
 	"text/template"
 
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 	"robotsgate/policy/usage"
 )
 
 // reports has the functions of all templates of reports. Text from the network must go through printable there.
 var reports = template.New("").Funcs(template.FuncMap{
-	"printable": escape.Printable,
+	"printable": logtext.Printable,
 	"plural":    Plural,
 	"utc":       UTC,
 	"usage":     Usage,

@@ -20,10 +20,10 @@ import (
 
 	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
-	"robotsgate/internal/escape"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/keyfile"
+	"robotsgate/internal/logtext"
 )
 
 // AttemptCommand is a command for processes of doctor --confine. It is in no help.
@@ -70,7 +70,7 @@ func Run(ctx context.Context, s console.Streams, c *gate.Config) error {
 	findings = append(findings, checkFleet(ctx, c)...)
 	findings = append(findings, checkKeys(c)...)
 	for i := range findings {
-		findings[i].text = escape.Printable(findings[i].text)
+		findings[i].text = logtext.Printable(findings[i].text)
 	}
 	return printFindings(s, findings, nil)
 }

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"robotsgate/internal/loglimit"
+	"robotsgate/internal/logtext"
 	"robotsgate/policy/pace"
 	"robotsgate/policy/snapshot"
 )
@@ -52,7 +52,7 @@ type Fleet struct {
 	gates    atomic.Int64 // seen last
 	checked  time.Time    // the store, last; only check uses it
 	rejected atomic.Uint64
-	warned   loglimit.Minute // of rejected values
+	warned   logtext.Minute // of rejected values
 
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"robotsgate/internal/loglimit"
+	"robotsgate/internal/logtext"
 )
 
 // errAway is the error of calls while the store can't be used. They don't wait.
@@ -28,7 +28,7 @@ type link struct {
 	onUp, onDown func()       // called when the state changes
 	timeout      atomic.Int64 // of one call, a time.Duration
 	log          *slog.Logger
-	warned       loglimit.Minute
+	warned       logtext.Minute
 
 	calls, failures atomic.Uint64
 

@@ -6,7 +6,7 @@ import (
 	stdlog "log"
 	"log/slog"
 
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 	"robotsgate/internal/requestlog"
 )
 
@@ -26,12 +26,12 @@ func withoutQuote(line []byte) []byte {
 }
 
 // Logger returns the logger for a log.format. Text from the network must stay visible and
-// within its line: slog's text format quotes it, and escape.JSON escapes what slog's JSON
+// within its line: slog's text format quotes it, and logtext.JSON escapes what slog's JSON
 // does not.
 func Logger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(lineWriter{w, escape.JSON}, options))
+		return slog.New(slog.NewJSONHandler(lineWriter{w, logtext.JSON}, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
 }

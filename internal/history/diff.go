@@ -5,7 +5,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 )
 
 // MaxDiff bounds a diff, in lines: a robots.txt may have 50,000 rules.
@@ -23,7 +23,7 @@ func Diff(oldName, was, newName, is string) (lines []string, more int) {
 			more++
 			continue
 		}
-		lines = append(lines, escape.Printable(strings.TrimRight(line, "\r\n")))
+		lines = append(lines, logtext.Printable(strings.TrimRight(line, "\r\n")))
 	}
 	return lines, more
 }

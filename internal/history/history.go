@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"robotsgate/internal/console"
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/snapshot"
 )
@@ -37,10 +37,10 @@ func Print(w io.Writer, archive snapshot.Archive, dir string, rules *snapshot.Se
 	}
 	origins := slices.DeleteFunc(slices.Clone(kept), func(origin string) bool { return !o.names(target, origin) })
 	if len(origins) == 0 && len(kept) > 0 {
-		return fmt.Errorf("nothing is kept of %s; of this host there is %s", escape.Printable(o.Origin), strings.Join(kept, ", "))
+		return fmt.Errorf("nothing is kept of %s; of this host there is %s", logtext.Printable(o.Origin), strings.Join(kept, ", "))
 	}
 	if len(origins) == 0 {
-		return fmt.Errorf("nothing is kept of %s in %s: no request has led there, or it was too long ago, or robots.disk_bytes has no room for it", escape.Printable(o.Origin), dir)
+		return fmt.Errorf("nothing is kept of %s in %s: no request has led there, or it was too long ago, or robots.disk_bytes has no room for it", logtext.Printable(o.Origin), dir)
 	}
 	out := bufio.NewWriter(w) // keeps its first error
 	defer out.Flush()         // after an error
@@ -181,11 +181,11 @@ func (r *row) String() string {
 	if r.Bytes != nil {
 		bytes = fmt.Sprint(*r.Bytes)
 	}
-	what := strings.TrimSpace(r.SHA256 + " " + escape.Printable(r.Error))
+	what := strings.TrimSpace(r.SHA256 + " " + logtext.Printable(r.Error))
 	if r.By != "" {
-		what += " (fetched by gate " + escape.Printable(r.By) + ")"
+		what += " (fetched by gate " + logtext.Printable(r.By) + ")"
 	}
-	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", console.UTC(r.From), to, escape.Printable(r.Asker), r.State, status, bytes, what)
+	line := fmt.Sprintf("  %-19s  %-19s  %-12s %-11s %6s %8s  %s", console.UTC(r.From), to, logtext.Printable(r.Asker), r.State, status, bytes, what)
 	return strings.TrimRight(line, " ")
 }
 
@@ -197,7 +197,7 @@ func printDiffs(w io.Writer, all []*row) {
 			continue
 		}
 		same = false
-		fmt.Fprintf(w, "\n%s UTC, for %s\n", console.UTC(r.From), escape.Printable(r.Asker))
+		fmt.Fprintf(w, "\n%s UTC, for %s\n", console.UTC(r.From), logtext.Printable(r.Asker))
 		if r.Bytes == nil || r.before.Bytes == nil {
 			fmt.Fprintf(w, "%s to %s: a file is not kept any more, or has been changed\n", r.before.SHA256, r.SHA256)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 	"robotsgate/policy"
 )
 
@@ -61,7 +61,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	}
 	// Not being able to read a message is the end: where the next one begins is not known.
 	err = fmt.Errorf("a message on standard input can't be read; it is one line of JSON with at most %d bytes: %w", maxMessage, err)
-	line, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": jsonrpc.CodeParseError, "message": escape.Printable(err.Error())}})
+	line, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": jsonrpc.CodeParseError, "message": logtext.Printable(err.Error())}})
 	_, _ = fmt.Fprintf(out, "%s\n", line) // the client may have left
 	return err
 }
@@ -93,7 +93,7 @@ func marked(next sdk.MethodHandler) sdk.MethodHandler {
 		if called, ok := result.(*sdk.CallToolResult); ok && called != nil {
 			for _, c := range called.Content {
 				if text, ok := c.(*sdk.TextContent); ok {
-					text.Text = preface + escape.Strip(text.Text)
+					text.Text = preface + logtext.Strip(text.Text)
 				}
 			}
 		}
@@ -122,7 +122,7 @@ func clean(v any) (any, error) {
 func stripped(v any) any {
 	switch v := v.(type) {
 	case string:
-		if s := escape.Strip(v); len(s) > maxText {
+		if s := logtext.Strip(v); len(s) > maxText {
 			return strings.ToValidUTF8(s[:maxText], "") + "…"
 		} else {
 			return s
@@ -134,7 +134,7 @@ func stripped(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for name, member := range v {
-			out[escape.Strip(name)] = stripped(member)
+			out[logtext.Strip(name)] = stripped(member)
 		}
 		return out
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
@@ -178,7 +178,7 @@ func (p *Replayer) Replay(r *audit.Entry) (o Outcome, why string) {
 			return outcome(err, NoSnapshot, BadSnapshot), fmt.Sprintf("snapshot %s: %v", r.TDMRep, err)
 		}
 		if file == nil {
-			return Different, "recorded tdmrep.json " + escape.Printable(r.TDMRep) + ", which states nothing"
+			return Different, "recorded tdmrep.json " + logtext.Printable(r.TDMRep) + ", which states nothing"
 		}
 		past.TDMRep = &snapshot.Resolution{Snapshot: &snapshot.Snapshot{SHA256: r.TDMRep}, TDMRep: file}
 	}
@@ -198,7 +198,7 @@ func (p *Replayer) Replay(r *audit.Entry) (o Outcome, why string) {
 	var now audit.Entry
 	now.Decide(&d)
 	if now.Robots != nil && now.Robots.URL != r.Robots.URL {
-		return Different, escape.Printable("recorded " + r.Robots.URL + ", which is not the robots.txt of " + r.Origin)
+		return Different, logtext.Printable("recorded " + r.Robots.URL + ", which is not the robots.txt of " + r.Origin)
 	}
 	was := r
 	if byResponse(r) {
@@ -295,7 +295,7 @@ func describe(r *audit.Entry) string {
 		add(robots.SHA256 == "" && robots.Status != 0, " %d", robots.Status)
 	}
 	add(r.TDMRep != "", ", tdmrep.json %s", r.TDMRep)
-	return escape.Printable(text) // in the entry JSON has replaced invalid UTF-8
+	return logtext.Printable(text) // in the entry JSON has replaced invalid UTF-8
 }
 
 // readRules returns the rules of a file. If the limit on files has been lowered since it was

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 	"robotsgate/policy"
 	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
@@ -89,7 +89,7 @@ func statedBefore(recorded, now []usage.Detail) (was, is string) {
 		}
 		return all
 	}
-	return escape.Printable(before(recorded).String()), escape.Printable(before(now).String())
+	return logtext.Printable(before(recorded).String()), logtext.Printable(before(now).String())
 }
 
 // tdmrepWasInForce checks that the tdmrep.json that an entry cites was the origin's at that time.

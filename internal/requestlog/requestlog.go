@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 	"robotsgate/proxy"
 )
 
@@ -39,7 +39,7 @@ func lineOf(x *proxy.Record, redact bool) line {
 		url, cause = audit.Redact(url), audit.RedactError(cause)
 	}
 	r := line{
-		end: x.Start.Add(x.Duration), duration: x.Duration, id: x.ID, crawler: x.Crawler, method: escape.Cut(x.Method, audit.MaxText), url: escape.Cut(url, audit.MaxURL),
+		end: x.Start.Add(x.Duration), duration: x.Duration, id: x.ID, crawler: x.Crawler, method: logtext.Cut(x.Method, audit.MaxText), url: logtext.Cut(url, audit.MaxURL),
 		status: x.Status, refused: x.Refused != "", reason: string(x.Kind()), cause: cause,
 	}
 	if x.Client.IsValid() {
@@ -48,7 +48,7 @@ func lineOf(x *proxy.Record, redact bool) line {
 	if r.denied() {
 		r.cause = x.Cause()
 	}
-	r.cause = escape.Cut(r.cause, audit.MaxText)
+	r.cause = logtext.Cut(r.cause, audit.MaxText)
 	return r
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"robotsgate/internal/console"
-	"robotsgate/internal/escape"
+	"robotsgate/internal/logtext"
 )
 
 // A Screen is a terminal for lines about requests, and for those of the log.
@@ -44,7 +44,7 @@ func ForScreen(s *Screen) Form {
 			b = fmt.Appendf(b, "%s%s  %s", s.prefix, r.end.Format(time.TimeOnly), outcome)
 			for _, text := range []string{r.crawler, r.method + " " + r.url, r.cause} {
 				if text != "" {
-					b = append(append(b, "  "...), escape.Short(text)...)
+					b = append(append(b, "  "...), logtext.Short(text)...)
 				}
 			}
 			b = append(b, '\n')
@@ -74,10 +74,10 @@ func (l screenLog) Handle(_ context.Context, r slog.Record) error {
 	if r.Level == slog.LevelWarn {
 		level = "warning"
 	}
-	b := fmt.Appendf(nil, "%s%s  %s  %s", l.prefix, r.Time.Format(time.TimeOnly), level, escape.Printable(r.Message))
+	b := fmt.Appendf(nil, "%s%s  %s  %s", l.prefix, r.Time.Format(time.TimeOnly), level, logtext.Printable(r.Message))
 	r.AddAttrs(l.attrs...)
 	r.Attrs(func(a slog.Attr) bool {
-		b = fmt.Appendf(b, "  %s: %s", strings.ReplaceAll(a.Key, "_", " "), escape.Printable(a.Value.Resolve().String()))
+		b = fmt.Appendf(b, "  %s: %s", strings.ReplaceAll(a.Key, "_", " "), logtext.Printable(a.Value.Resolve().String()))
 		return true
 	})
 	_, err := l.w.Write(append(b, '\n')) // in one call: lines about requests are written at the same time

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"robotsgate/internal/loglimit"
+	"robotsgate/internal/logtext"
 	"robotsgate/internal/wholefile"
 )
 
@@ -29,7 +29,7 @@ type LineFile[T any] struct {
 
 	size, least int64 // of the file, and when it was written anew
 	failed      bool  // the last write has: what it had is lost
-	failures    loglimit.Minute
+	failures    logtext.Minute
 
 	stop    chan struct{}
 	running sync.WaitGroup

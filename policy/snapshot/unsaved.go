@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"robotsgate/internal/loglimit"
+	"robotsgate/internal/logtext"
 )
 
 const (
@@ -29,7 +29,7 @@ type unsaved struct {
 	bytes    int64 // cost of entries
 	maxBytes int64
 	retrying bool // there is a goroutine in saveAgain
-	logged   loglimit.Minute
+	logged   logtext.Minute
 }
 
 func (u *unsaved) get(key string) *entry {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"robotsgate/internal/loglimit"
+	"robotsgate/internal/logtext"
 )
 
 // A Login is the content of Proxy-Authorization, or of a login in SOCKS. It must never be logged.
@@ -55,7 +55,7 @@ func New(user, password string) *Login {
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 // FailedLogins warns of one kind of failed login, at most once a minute.
-type FailedLogins struct{ warned loglimit.Minute }
+type FailedLogins struct{ warned logtext.Minute }
 
 // Report logs a failed login, or counts it for the next warning.
 func (f *FailedLogins) Report(log *slog.Logger, text string, client netip.Addr, attrs ...any) {

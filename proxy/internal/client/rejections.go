@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/loglimit"
+	"robotsgate/internal/logtext"
 )
 
 // maxNamed bounds the names that are kept between two lines of the log.
@@ -20,7 +20,7 @@ const maxNamed = 100
 type Rejections struct {
 	total  int64
 	unsaid map[string]int // since the last line
-	logged loglimit.Minute
+	logged logtext.Minute
 }
 
 // Total returns how many there were. A nil Rejections has none.

@@ -1,6 +1,7 @@
-// Package escape makes text from the network safe to print: it escapes what
-// would control a terminal, begin a line, or change the direction of a line.
-package escape
+// Package logtext makes text from the network safe to print, in a log or on a terminal: it escapes what
+// would control a terminal, begin a line, or change the direction of a line, and cuts it. [Minute] bounds how often one
+// line is logged.
+package logtext
 
 import (
 	"fmt"

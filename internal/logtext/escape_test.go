@@ -1,4 +1,4 @@
-package escape
+package logtext
 
 import (
 	"bytes"

@@ -1,5 +1,4 @@
-// Package loglimit bounds how often one line is logged.
-package loglimit
+package logtext
 
 import (
 	"sync"
