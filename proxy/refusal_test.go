@@ -80,7 +80,7 @@ func TestForms(t *testing.T) {
 		{"text/html", "text/html; charset=utf-8",
 			[]string{"<h1>403 Refused by robots rules</h1>",
 				"line 2: <code>Disallow: /a&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;&#39;x</code>",
-				"<dt>Product token</dt><dd>ExampleBot</dd>", "<dt>Reason</dt><dd>rule</dd>", "status 200, SHA-256 ",
+				"<dt>Product token</dt><dd>ExampleBot</dd>", "<dt>Reason</dt><dd>rule</dd>", "status 200)", "SHA-256</dt><dd><code>",
 				`<meta name="robots" content="noindex">`, `<link rel="icon" href="data:,">`, `<meta name="color-scheme" content="light dark">`},
 			[]string{"<script>"}},
 		{"text/plain", "text/plain; charset=utf-8",

@@ -296,7 +296,7 @@ func (b *tab) follow(selector string) {
 // pageFits checks the page empty and full, in several widths, light and dark.
 func pageFits(t *testing.T, browser context.Context, g *pageGate) {
 	b := newTab(t, browser)
-	look := func() {
+	look := func(b *tab) {
 		for scheme, back := range map[string]string{"light": "rgb(244, 245, 247)", "dark": "rgb(17, 21, 27)"} {
 			b.do(chromedp.Func(func(ctx context.Context, to *chromedp.Target) error {
 				_, err := cdp.Call(ctx, to, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
@@ -311,14 +311,20 @@ func pageFits(t *testing.T, browser context.Context, g *pageGate) {
 		}
 	}
 	b.open(g.Admin + "/")
-	look()
+	look(b)
 	long := strings.Repeat("long-", 11) + "host." + strings.Repeat("wwwwww", 9) + ".invalid"
 	g.get(t, "http://"+long+"/private/"+strings.Repeat("x", 300), http.StatusForbidden)
 	b.open(g.Admin + "/?url=http://" + long + "/private/" + strings.Repeat("y", 1000) + "&crawler=trial")
 	b.says(long, "report mode lets the request through")
-	look()
+	look(b)
 	b.open(g.Admin + "/origin?origin=http://" + long)
 	b.says("Disallow: /private/", "Refresh")
 	b.fits(320)
+
+	// The page that a refused browser gets.
+	refused := newTab(t, startBrowser(t, chromedp.ProxyServer(g.Proxy)))
+	refused.open("http://" + long + "/private/" + strings.Repeat("z", 300))
+	refused.says("403 Refused by robots rules", "line 2: Disallow: /private/")
+	look(refused)
 	b.quiet()
 }
