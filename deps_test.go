@@ -41,7 +41,7 @@ var imports = map[string][]string{
 	"proxy/internal/sign":     {"policy/snapshot", "proxy/internal/header"},
 	"proxy/internal/origin":   {"internal/field", "internal/logtext", "policy/canonical", "policy/snapshot", "policy/glob", "proxy/internal/body"},
 	"internal/store":          {"internal/logtext", "internal/wholefile", "policy/canonical", "policy/snapshot"},
-	"internal/admin": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "internal/history", "internal/overview",
+	"internal/admin": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage", "proxy",
 		"internal/audit", "internal/logtext", "internal/field", "internal/fleet", "policy/glob"},
 	"internal/replay":  {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage", "internal/audit", "internal/logtext"},
 	"internal/fleet":   {"internal/field", "internal/logtext", "policy/snapshot", "policy/pace"},
@@ -51,7 +51,6 @@ var imports = map[string][]string{
 		"policy/canonical", "policy/snapshot", "policy/glob", "policy/usage", "proxy"},
 	"internal/evidence":         {"internal/field", "internal/keyfile", "internal/wholefile"},
 	"internal/metrics":          {"policy", "policy/snapshot", "policy/cache", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
-	"internal/overview":         {"internal/audit", "policy", "policy/snapshot", "policy/usage", "proxy"},
 	"internal/field":            {},
 	"internal/config":           {"internal/field", "policy/glob"},
 	"internal/ca":               {"internal/field"},
@@ -89,7 +88,7 @@ var imports = map[string][]string{
 	// The only package that connects the parts of the gate.
 	"internal/gate": {"policy", "policy/canonical", "policy/snapshot", "policy/cache", "policy/pace", "proxy", "internal/admin", "internal/audit",
 		"internal/ca", "internal/config", "internal/console", "internal/logtext", "internal/evidence", "internal/field",
-		"internal/fleet", "internal/keyfile", "internal/metrics", "internal/overview",
+		"internal/fleet", "internal/keyfile", "internal/metrics",
 		"internal/requestlog", "internal/store", "internal/transparent", "internal/wholefile", "policy/glob"},
 	"internal/transparent": {},
 }

@@ -1,5 +1,5 @@
 // Package admin serves the admin listener: health, metrics, the status page, and an API for
-// decisions and the robots.txt of an origin. [New] returns its handler.
+// decisions and the robots.txt of an origin. [New] returns its handler. An [Overview] has the counters of the page.
 package admin
 
 // Where to change what.
@@ -16,7 +16,6 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/logtext"
-	"robotsgate/internal/overview"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 )
@@ -24,7 +23,7 @@ import (
 // Options are the sources of the answers.
 type Options struct {
 	Engine   *policy.Engine
-	Overview *overview.Overview
+	Overview *Overview
 	Metrics  http.Handler
 	Ready    func() error // why requests are not served now; nil: they are
 	Config   Config

@@ -20,7 +20,6 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
-	"robotsgate/internal/overview"
 	"robotsgate/internal/store/storetest"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
@@ -38,16 +37,16 @@ type origin struct {
 
 	crawlers []*policy.Crawler // of the gate
 	refuse   bool              // unknown clients
-	seen     *overview.Overview
+	seen     *Overview
 	alerts   []Alert
 	store    snapshot.Store
 	past     []Past
 }
 
 // overview returns the gate's overview, an empty one unless a test sets it.
-func (o *origin) overview() *overview.Overview {
+func (o *origin) overview() *Overview {
 	if o.seen == nil {
-		o.seen = overview.New()
+		o.seen = NewOverview()
 	}
 	return o.seen
 }

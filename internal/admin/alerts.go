@@ -8,7 +8,6 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
-	"robotsgate/internal/overview"
 	"robotsgate/policy/snapshot"
 )
 
@@ -77,9 +76,9 @@ func ofEvidence(e *audit.Status) (all []Alert) {
 	return all
 }
 
-func refusedLogins(causes []overview.Cause) []Alert {
+func refusedLogins(causes []Cause) []Alert {
 	for _, c := range causes {
-		if c.Kind == overview.Login {
+		if c.Kind == Login {
 			return []Alert{{
 				Kind: "logins", Text: fmt.Sprintf("Requests refused in the last hour since their client is none of the crawlers: %d", c.Requests),
 				Do: "Give the client the login of a crawler, or add its address or User-Agent to a crawler of the configuration. The latest refusals and the log name the clients.",

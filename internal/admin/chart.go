@@ -3,8 +3,6 @@ package admin
 import (
 	"fmt"
 	"time"
-
-	"robotsgate/internal/overview"
 )
 
 // A chart shows the last hour as bars, one a minute, in an area of 600 by 100. The denials are
@@ -17,7 +15,7 @@ type chart struct {
 }
 
 type bar struct {
-	overview.Minute
+	Minute
 	X     int
 	Parts []part
 }
@@ -30,7 +28,7 @@ type part struct {
 // minHeight is the height of a part that would be too small to see.
 const minHeight = 1.5
 
-func draw(minutes []overview.Minute) (c chart) {
+func draw(minutes []Minute) (c chart) {
 	for _, m := range minutes {
 		n := m.Allowed + m.Denied + m.Reported
 		if n > c.Peak {

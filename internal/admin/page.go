@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"robotsgate/internal/overview"
 	"robotsgate/policy"
 )
 
@@ -36,8 +35,8 @@ type view struct {
 // found is the result of looking up a refusal by its id.
 type found struct {
 	ID       string
-	Refusal  *overview.Refusal // nil: there is none
-	Override string            // that allows the request; "" if none does
+	Refusal  *Refusal // nil: there is none
+	Override string   // that allows the request; "" if none does
 }
 
 // find looks up the id of a query, if there is one.

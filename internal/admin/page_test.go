@@ -16,15 +16,14 @@ import (
 
 	"golang.org/x/net/html"
 
-	"robotsgate/internal/overview"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/proxy"
 )
 
 // seen returns an overview of requests that have just ended.
-func seen(all ...*proxy.Record) *overview.Overview {
-	o := overview.New()
+func seen(all ...*proxy.Record) *Overview {
+	o := NewOverview()
 	for _, x := range all {
 		x.Start = time.Now()
 		o.Request(x)

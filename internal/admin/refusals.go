@@ -6,14 +6,13 @@ import (
 	"net/http"
 	"strings"
 
-	"robotsgate/internal/overview"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 )
 
 // A refusal is the answer of /api/refusal.
 type refusal struct {
-	overview.Refusal
+	Refusal
 	Change   string `json:"change"`             // what the client or the operator can do
 	Override string `json:"override,omitempty"` // an entry of overrides that allows this request, see policy.Permitting
 }
@@ -34,7 +33,7 @@ func (a *admin) refusal(r *http.Request) (*refusal, int, error) {
 		f, ok = a.Overview.RefusalOf(target.String(), target.Origin())
 	}
 	if !ok {
-		return nil, http.StatusNotFound, fmt.Errorf("none of the last %d refusals is of this request", overview.MaxRefusals)
+		return nil, http.StatusNotFound, fmt.Errorf("none of the last %d refusals is of this request", MaxRefusals)
 	}
 	return &refusal{f, changes[f.Kind], permitting(&f)}, http.StatusOK, nil
 }
@@ -56,7 +55,7 @@ var changes = map[string]string{
 }
 
 // permitting returns the override that would have allowed a request which a decision has refused; "" if there is none.
-func permitting(f *overview.Refusal) string {
+func permitting(f *Refusal) string {
 	switch policy.Reason(f.Kind) {
 	case policy.ByRule, policy.ByUsage, policy.IsUnreachable, policy.TooComplex, policy.ByOverride:
 	default:

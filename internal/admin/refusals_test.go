@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"robotsgate/internal/overview"
 	"robotsgate/proxy"
 )
 
@@ -88,7 +87,7 @@ func TestRefusalAPI(t *testing.T) {
 
 // TestRefusalRedacted: with log.redact_query a URL finds its refusal, and the answer does not have the query.
 func TestRefusalRedacted(t *testing.T) {
-	o := overview.New()
+	o := NewOverview()
 	o.RedactQuery = true
 	x := denied("http://a.example/x?key=secret", "/x", true)
 	x.ID, x.Method = "A1", "GET"

@@ -7,7 +7,6 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
-	"robotsgate/internal/overview"
 	"robotsgate/policy"
 	"robotsgate/policy/snapshot"
 )
@@ -47,7 +46,7 @@ type status struct {
 	Ready    bool      `json:"ready"`
 	NotReady string    `json:"not_ready,omitempty"` // why
 	Uptime   int64     `json:"uptime"`              // seconds
-	overview.State
+	State
 	Connections Connections       `json:"connections"`
 	Alerts      []Alert           `json:"alerts"`
 	Unreachable []snapshot.Outage `json:"unreachable"`

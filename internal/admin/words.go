@@ -150,7 +150,7 @@ var reasons = map[policy.Reason]string{
 	policy.TooComplex:    "Comparing all rules with this URL would take too many steps, so it is denied.",
 }
 
-// causes explain overview.Cause.Kind in a few words.
+// causes explain Cause.Kind in a few words.
 var causes = map[string]string{
 	"guard":              "refused: prohibited destination",
 	"login":              "refused: unknown client",

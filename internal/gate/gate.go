@@ -14,11 +14,11 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
+	"robotsgate/internal/admin"
 	"robotsgate/internal/audit"
 	"robotsgate/internal/ca"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/metrics"
-	"robotsgate/internal/overview"
 	"robotsgate/internal/requestlog"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -50,7 +50,7 @@ type Gate struct {
 	admin      *http.Server                 // nil if it is turned off
 	pages      atomic.Pointer[http.Handler] // served by admin; a reload replaces it
 	metrics    *metrics.Metrics
-	overview   *overview.Overview
+	overview   *admin.Overview
 	audit      *audit.Log
 	lines      *requestlog.Lines        // nil: none
 	auditFails func() error             // why the audit log can't be written; nil: requests do not depend on it
@@ -90,7 +90,7 @@ type Options struct {
 // New builds a gate and opens its ports, so that every mistake is reported before the gate serves a
 // request.
 func New(c *Config, o Options) (_ *Gate, err error) {
-	g := &Gate{options: o, listener: o.Listener, transparent: o.Transparent, config: c, metrics: metrics.New(), overview: overview.New(), level: new(slog.LevelVar)}
+	g := &Gate{options: o, listener: o.Listener, transparent: o.Transparent, config: c, metrics: metrics.New(), overview: admin.NewOverview(), level: new(slog.LevelVar)}
 	g.overview.RedactQuery = c.Log.Audit.RedactQuery
 	g.level.Set(c.Log.Level)
 	g.log = g.logger()

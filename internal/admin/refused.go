@@ -1,4 +1,4 @@
-package overview
+package admin
 
 import (
 	"strings"
@@ -51,7 +51,7 @@ func refusalOf(x *proxy.Record, redact bool) *Refusal {
 		url = audit.Redact(url)
 	}
 	f := &Refusal{
-		ID: x.ID, Time: x.Start.UTC().Truncate(time.Second), Crawler: kept(x.Crawler), Method: kept(x.Method), URL: kept(url), Cut: len(url) > maxText, Redacted: url != x.URL,
+		ID: x.ID, Time: x.Start.UTC().Truncate(time.Second), Crawler: kept(x.Crawler), Method: kept(x.Method), URL: kept(url), Cut: len(url) > maxKept, Redacted: url != x.URL,
 		Kind: string(kind), Why: kept(why(x)), Status: x.Status, Reported: x.Refused == "" && !x.Decision.Enforced,
 	}
 	if x.Refused == proxy.ByLogin && x.Client.IsValid() {
@@ -105,9 +105,9 @@ func (o *Overview) RefusalOf(url, origin string) (Refusal, bool) {
 	if o.RedactQuery {
 		url = audit.Redact(url)
 	}
-	beginning, digest := cut(url), snapshot.Digest(url)
+	begin, digest := beginning(url), snapshot.Digest(url)
 	return o.find(func(f *Refusal) bool {
-		return f.URL == beginning && (!f.Cut && len(url) <= maxText || f.Digest == digest) || f.URL == origin
+		return f.URL == begin && (!f.Cut && len(url) <= maxKept || f.Digest == digest) || f.URL == origin
 	})
 }
 

@@ -1,6 +1,4 @@
-// Package overview counts the requests of the last hour, for the status page: by minute, and
-// by the hosts and rules that are denied most. Its memory is bounded.
-package overview
+package admin
 
 import (
 	"hash/maphash"
@@ -86,7 +84,8 @@ type State struct {
 	Seen     []Crawler `json:"requests_by_crawler"` // since Started
 }
 
-// An Overview counts requests. It is safe for concurrent use.
+// An Overview counts the requests of the last hour, for the status page: by minute, and by the hosts and rules that are
+// denied most. Its memory is bounded. It is safe for concurrent use.
 type Overview struct {
 	// RedactQuery replaces the values of queries, as in the audit log. It is set before the first request.
 	RedactQuery bool
@@ -110,8 +109,8 @@ type minute struct {
 	causes [len(kinds)]uint64
 }
 
-// New returns an overview without requests.
-func New() *Overview {
+// NewOverview returns an overview without requests.
+func NewOverview() *Overview {
 	return &Overview{
 		started: time.Now(), seconds: newRing[uint64](rateOver + 1), minutes: newRing[minute](Minutes),
 		hosts: recent[string]{newRing[window[string]](windows)}, rules: recent[Rule]{newRing[window[Rule]](windows)},
@@ -163,18 +162,18 @@ func (o *Overview) deniedLocked(x *proxy.Record, at int64) {
 	}
 }
 
-// maxText bounds a text that is kept, in bytes. A host name has 253 at most.
-const maxText = 256
+// maxKept bounds a text that is kept, in bytes. A host name has 253 at most.
+const maxKept = 256
 
-func cut(s string) string {
-	if len(s) <= maxText {
+func beginning(s string) string {
+	if len(s) <= maxKept {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxText], "") // without a part of a character
+	return strings.ToValidUTF8(s[:maxKept], "") // without a part of a character
 }
 
 // kept returns a copy of a text, cut. A part of a robots.txt or of a request's head would keep all of it in memory.
-func kept(s string) string { return strings.Clone(cut(s)) }
+func kept(s string) string { return strings.Clone(beginning(s)) }
 
 // hostOf returns the host of a canonical URL, with its port.
 func hostOf(url string) string {

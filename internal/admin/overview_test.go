@@ -1,4 +1,4 @@
-package overview
+package admin
 
 import (
 	"fmt"
@@ -23,15 +23,15 @@ func ended(url string, d *policy.Decision) *proxy.Record {
 
 var allowed = &policy.Decision{Allow: true, Enforced: true, Reason: policy.NoMatch}
 
-// denied is a denial by a line of the robots.txt of http://a.example.
-func denied(line int, pattern string, enforced bool) *policy.Decision {
+// deniedBy is a denial by a line of the robots.txt of http://a.example.
+func deniedBy(line int, pattern string, enforced bool) *policy.Decision {
 	return &policy.Decision{Enforced: enforced, Reason: policy.ByRule, RobotsURL: "http://a.example/robots.txt",
 		Rule: robotstxt.Rule{Line: line, Pattern: pattern}}
 }
 
 func TestCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := New()
+		o := NewOverview()
 		begin := time.Now().UTC() // midnight
 		requests := func(n int, d *policy.Decision) {
 			for range n {
@@ -40,8 +40,8 @@ func TestCounts(t *testing.T) {
 		}
 		requests(1, nil)
 		requests(2, allowed)
-		requests(3, denied(1, "/x", true))
-		requests(4, denied(1, "/x", false))
+		requests(3, deniedBy(1, "/x", true))
+		requests(4, deniedBy(1, "/x", false))
 		first := Counts{Allowed: 2, Denied: 3, Reported: 4, Undecided: 1}
 		check := func(when string, want State) {
 			t.Helper()
@@ -80,16 +80,16 @@ func TestCounts(t *testing.T) {
 
 func TestTop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := New()
+		o := NewOverview()
 		override := &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: "the contract has ended"}
 		unreachable := &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, RobotsURL: "http://c.example/robots.txt", Robots: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{}}}
 		long := "/" + strings.Repeat("ä", 200)
 		for n, x := range []*proxy.Record{
-			ended("https://d.example/private/", denied(9, long, true)),
+			ended("https://d.example/private/", deniedBy(9, long, true)),
 			ended("https://c.example:8443?q", unreachable),
 			ended("http://b.example/", override),
-			ended("http://a.example/x/y", denied(1, "/x", true)),
-			ended("http://a.example/y", denied(2, "/y", false)),
+			ended("http://a.example/x/y", deniedBy(1, "/x", true)),
+			ended("http://a.example/y", deniedBy(2, "/y", false)),
 			ended("http://a.example/z", allowed),
 			ended("", nil),
 		} {
@@ -124,17 +124,17 @@ func TestTop(t *testing.T) {
 // often at one host and by one rule: these are found, no count is too high, and the memory
 // does not grow.
 func TestFlood(t *testing.T) {
-	o := New()
+	o := NewOverview()
 	seed := 0
 	flood := func(n int) {
 		seed++
 		for i := range n {
 			name := fmt.Sprintf("%d-%d.example", i, seed)
-			d := denied(i, "/"+name+strings.Repeat("/x", 2000), true)
+			d := deniedBy(i, "/"+name+strings.Repeat("/x", 2000), true)
 			d.RobotsURL = "http://" + name + strings.Repeat(".x", 1000) + "/robots.txt"
 			o.Request(ended("http://"+name+strings.Repeat(".x", 1000)+"/", d))
 			if i%20 == 0 {
-				o.Request(ended("http://often.example/", denied(7, "/often", true)))
+				o.Request(ended("http://often.example/", deniedBy(7, "/often", true)))
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func TestFlood(t *testing.T) {
 		t.Errorf("got %d rules, in front %+v", len(s.Rules), s.Rules[0])
 	}
 	for _, h := range s.Hosts[1:] {
-		if h.Denied != 1 || len(h.Of) > maxText {
+		if h.Denied != 1 || len(h.Of) > maxKept {
 			t.Errorf("a host of %d bytes was denied once, got %d times", len(h.Of), h.Denied)
 		}
 	}
@@ -187,12 +187,12 @@ func TestWindow(t *testing.T) {
 
 // TestAtOnce counts from many goroutines while others read the state.
 func TestAtOnce(t *testing.T) {
-	o := New()
+	o := NewOverview()
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
 			for i := range 1000 {
-				o.Request(ended(fmt.Sprintf("http://%d.example/", i%300), denied(i%200, "/x", i%2 == 0)))
+				o.Request(ended(fmt.Sprintf("http://%d.example/", i%300), deniedBy(i%200, "/x", i%2 == 0)))
 				if i%100 == 0 {
 					o.State()
 				}
@@ -208,7 +208,7 @@ func TestAtOnce(t *testing.T) {
 // TestCauses: requests without a decision are counted by cause, those with one are not.
 func TestCauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := New()
+		o := NewOverview()
 		for n, kind := range []proxy.Refusal{"", proxy.ByGuard, proxy.IsMalformed, "new kind"} {
 			for range n + 1 {
 				x := ended("", nil)
@@ -216,7 +216,7 @@ func TestCauses(t *testing.T) {
 				o.Request(x)
 			}
 		}
-		x := ended("http://a.example/", denied(1, "/", true))
+		x := ended("http://a.example/", deniedBy(1, "/", true))
 		x.Refused = proxy.ByLimit
 		o.Request(x)
 		for _, step := range []struct {
@@ -236,15 +236,15 @@ func TestCauses(t *testing.T) {
 
 // TestRefused: a request that was decided, and then refused for another reason, counts as refused, whatever the decision.
 func TestRefused(t *testing.T) {
-	o := New()
+	o := NewOverview()
 	for _, kind := range []proxy.Refusal{proxy.ByPace, proxy.ByBudget, proxy.ByLimit} {
-		for _, d := range []*policy.Decision{allowed, denied(1, "/x", false)} {
+		for _, d := range []*policy.Decision{allowed, deniedBy(1, "/x", false)} {
 			x := ended("http://a.example/x", d)
 			x.Refused = kind
 			o.Request(x)
 		}
 	}
-	x := ended("http://a.example/x", denied(1, "/x", true))
+	x := ended("http://a.example/x", deniedBy(1, "/x", true))
 	x.Refused = proxy.Refusal(policy.ByRule)
 	o.Request(x)
 	if got, want := o.State().Total, (Counts{Denied: 1, Refused: 6}); got != want {
@@ -253,8 +253,8 @@ func TestRefused(t *testing.T) {
 }
 
 // TestRefusals: the last refusals are kept, the newest first, with bounded texts.
-func TestRefusals(t *testing.T) {
-	o := New()
+func TestLastRefusals(t *testing.T) {
+	o := NewOverview()
 	o.Request(ended("http://a.example/allowed", allowed))
 	o.Request(&proxy.Record{ID: "failed", Error: "no such host"})
 	if got := o.State().Refusals; len(got) != 0 {
@@ -265,7 +265,7 @@ func TestRefusals(t *testing.T) {
 		o.Request(&proxy.Record{ID: fmt.Sprint("id", i), Start: time.Unix(1, 0), URL: "http://a.example/" + long, Method: long, Crawler: long,
 			Refused: proxy.ByGuard, Why: "prohibited " + long})
 	}
-	o.Request(ended("http://a.example/x", denied(7, "/x", false)))
+	o.Request(ended("http://a.example/x", deniedBy(7, "/x", false)))
 	got := o.State().Refusals
 	if len(got) != Latest || !got[0].Reported || got[0].Why != "robots.txt line 7: Disallow: /x of http://a.example/robots.txt" || got[0].Kind != "rule" {
 		t.Fatalf("%d refusals, the newest is %+v", len(got), got[0])
@@ -277,7 +277,7 @@ func TestRefusals(t *testing.T) {
 	if want := snapshot.Digest("http://a.example/" + long); second.Digest != want || got[0].Digest != "" {
 		t.Errorf("got the digests %q and %q, want %s for the URL that is cut", second.Digest, got[0].Digest, want)
 	}
-	if n := len(second.URL) + len(second.Method) + len(second.Crawler) + len(second.Why); n > 4*maxText {
+	if n := len(second.URL) + len(second.Method) + len(second.Crawler) + len(second.Why); n > 4*maxKept {
 		t.Errorf("a refusal has %d bytes of text", n)
 	}
 	for id, want := range map[string]bool{"id5": false, "id6": true, "ID1004": true, "other": false} {
@@ -290,7 +290,7 @@ func TestRefusals(t *testing.T) {
 // TestCrawlers: requests are counted by crawler, the busiest first, and the number of crawlers
 // is bounded.
 func TestCrawlers(t *testing.T) {
-	o := New()
+	o := NewOverview()
 	request := func(crawler string, x *proxy.Record) {
 		x.Crawler = crawler
 		o.Request(x)
@@ -298,8 +298,8 @@ func TestCrawlers(t *testing.T) {
 	request("", &proxy.Record{Refused: proxy.ByLogin})
 	request("a", &proxy.Record{})
 	request("b", ended("http://a.example/", allowed))
-	request("b", ended("http://a.example/x", denied(1, "/x", true)))
-	request("b", ended("http://a.example/x", denied(1, "/x", false)))
+	request("b", ended("http://a.example/x", deniedBy(1, "/x", true)))
+	request("b", ended("http://a.example/x", deniedBy(1, "/x", false)))
 	got := o.State().Seen
 	if len(got) != 2 || got[0].Seen.IsZero() || got[1].Name != "a" || got[1].Undecided != 1 {
 		t.Fatalf("got %v", got)

@@ -1,4 +1,4 @@
-package overview
+package admin
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func stated(origin string, all ...usage.Preference) *proxy.Record {
 // TestStated counts origins, not requests, by what they have stated in the last hour.
 func TestStated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := New()
+		o := NewOverview()
 		no, yes := usage.Preference{Category: "train-ai"}, usage.Preference{Category: "search", Allowed: true}
 		for range 3 {
 			o.Request(stated("http://a", no, yes))
@@ -55,7 +55,7 @@ func TestStated(t *testing.T) {
 
 // TestReservedRule: a preference that denies is among the rules that deny.
 func TestReservedRule(t *testing.T) {
-	o := New()
+	o := NewOverview()
 	x := ended("http://a.example/x", &policy.Decision{Enforced: true, Reason: policy.ByUsage,
 		Reserved: usage.Preference{Category: "train-ai", Source: usage.ContentUsage, In: usage.InRobots, Line: 4}})
 	x.Origin = "http://a.example"
