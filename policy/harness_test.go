@@ -3,17 +3,14 @@ package policy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
 	"testing"
 
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/internal/origintest"
 	"robotsgate/policy/robotstxt"
-	"robotsgate/policy/snapshot"
 )
 
 // Short names for what is used in most tests.
@@ -28,14 +25,6 @@ const (
 	example   = "https://example.com/robots.txt"
 	forbidden = "HTTP/1.1 403 Forbidden\n\n"
 )
-
-// failures are those of origintest, and those of a Transport that has not asked the origin.
-var failures = func() map[string]origintest.Answer {
-	all := maps.Clone(origintest.Failures)
-	all["inward"] = origintest.Fails(fmt.Errorf("dial: %w", snapshot.ErrProhibited))
-	all["exhausted"] = origintest.Fails(fmt.Errorf("dial: %w", snapshot.ErrExhausted))
-	return all
-}()
 
 // defaults are DefaultRobots with a small cache.
 func defaults() Robots {
@@ -87,13 +76,10 @@ func again(c Config, r Request, d Decision) (Decision, bool) {
 
 // verdict sums up a decision in a few words.
 func verdict(d Decision, err error) string {
+	unsent, ok := errors.AsType[origintest.Fault](err)
 	switch {
-	case errors.Is(err, snapshot.ErrNoHost):
-		return "error nohost"
-	case errors.Is(err, snapshot.ErrProhibited):
-		return "error prohibited"
-	case errors.Is(err, snapshot.ErrExhausted):
-		return "error exhausted"
+	case ok:
+		return "error " + unsent.Text
 	case errors.Is(err, context.DeadlineExceeded):
 		return "error deadline"
 	case err != nil:

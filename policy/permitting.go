@@ -10,7 +10,6 @@ import (
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/robotstxt"
-	"robotsgate/policy/snapshot"
 )
 
 // Permitting returns the override that allows a crawler's requests with a method for a target's path, at all schemes and
@@ -58,7 +57,7 @@ func (d *Decision) Permit(t canonical.Target, method string) string {
 
 // ParentFailed reports whether robots.txt is unreachable because the parent proxy is, through which no request would come.
 func (d *Decision) ParentFailed() bool {
-	return d.Reason == IsUnreachable && strings.HasPrefix(d.Robots.Snapshot.Error, snapshot.ErrParent.Error())
+	return d.Reason == IsUnreachable && d.Robots.Snapshot.Elsewhere
 }
 
 // patternEscapes escapes the characters of a path that mean something in a pattern.

@@ -126,7 +126,7 @@ func (s *scene) step(verb string, args []string) {
 }
 
 func (s *scene) origin(url, answer, coding string) {
-	if f := failures[answer]; f != nil {
+	if f := origintest.Failures[answer]; f != nil {
 		s.web.Serve(absolute(url), f)
 		return
 	}

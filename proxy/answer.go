@@ -20,6 +20,7 @@ import (
 	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/origin"
+	"robotsgate/proxy/internal/sign"
 )
 
 // An answer is what the gate itself says: a refusal or an error, as a problem (RFC 9457), or robots.txt.
@@ -122,11 +123,10 @@ func refusal(in *inbound, s *signals) *answer {
 // body, nil if it has none.
 func failure(err error, in *inbound, upload *body.Upload) *answer {
 	p := &answer{status: http.StatusBadGateway, title: "The origin could not be reached", err: err.Error()}
-	var dns *net.DNSError
 	var op *net.OpError
 	var timeout net.Error
 	var certificate *tls.CertificateVerificationError
-	var unreadable *snapshot.AnswerError
+	var unreadable *origin.AnswerError
 	switch {
 	case upload != nil && upload.Limit.Fired():
 		p.status, p.title, p.fault, p.closeAfter = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", in.http1()
@@ -134,11 +134,11 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 	case upload != nil && upload.Err() != nil:
 		p.status, p.title, p.fault, p.closeAfter = http.StatusBadRequest, "The request did not come to its end", "http_request_error", in.http1()
 		p.detail = "The request's body was not understood: " + innermost(upload.Err()) + "."
-	case errors.Is(err, snapshot.ErrProhibited):
+	case errors.Is(err, origin.ErrProhibited):
 		why := innermost(err)
 		return &answer{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why, refused: ByGuard, err: err.Error(), undecided: true,
 			detail: strings.TrimSuffix("This gate does not connect there: "+why+". "+origin.Advice(err), " ")}
-	case errors.Is(err, snapshot.ErrUnsigned):
+	case errors.Is(err, sign.ErrUnsigned):
 		p.status, p.title, p.fault = http.StatusInternalServerError, "The request could not be signed", "proxy_internal_error"
 		p.detail = "The requests of this crawler are signed, and no signature could be made for this one, so it was not sent: " + innermost(err) + "."
 	case errors.Is(err, policy.ErrHiddenDots):
@@ -147,16 +147,16 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 	case errors.Is(err, snapshot.ErrBusy):
 		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second, ByLimit
 		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's."
-	case errors.Is(err, snapshot.ErrExhausted):
+	case errors.Is(err, origin.ErrExhausted):
 		s := cmp.Or(origin.ShortageIn(err), &origin.Shortage{What: "resources", Remedy: "find out more in its log"})
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "out-of-resources", "The gate is out of "+s.What, "proxy_internal_error", 2*time.Second
 		p.refused = ByLimit
 		p.cause = "out of " + s.What
 		p.detail = "The gate could not open a connection, because it is out of " + s.What + ". This says nothing about the origin. The gate's operator can " + s.Remedy + "."
-	case errors.Is(err, snapshot.ErrParent):
+	case errors.Is(err, origin.ErrParent):
 		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
-		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check " + snapshot.ParentSettings + "."
-	case errors.Is(err, snapshot.ErrNoHost), errors.As(err, &dns):
+		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check " + origin.ParentSettings + "."
+	case errors.Is(err, origin.ErrNoHost):
 		p.fault, p.detail = "dns_error", "The name "+in.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
 	case errors.Is(err, errInvalidResponse):
 		p.fault, p.detail = "http_protocol_error", "The origin's answer has a status or a field that it must not have."
@@ -175,7 +175,7 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 		p.fault, p.detail = "connection_refused", "The origin refuses connections."
 	case errors.As(err, &certificate):
 		p.fault, p.cause = "tls_certificate_error", innermost(err)
-		p.detail = "The origin's certificate is not trusted: " + snapshot.CertificateFault(certificate) + "."
+		p.detail = "The origin's certificate is not trusted: " + origin.CertificateFault(certificate) + "."
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		p.fault, p.detail = "connection_terminated", "The origin closed the connection without a complete answer."
 	default:

@@ -17,7 +17,7 @@ import (
 // What the gate itself could not do names its cause, and the key to change.
 func TestFailures(t *testing.T) {
 	unreadable := func(why, fault string) error {
-		return fmt.Errorf("sent: %w", &snapshot.AnswerError{Why: why, Fault: fault})
+		return fmt.Errorf("sent: %w", &origin.AnswerError{Why: why, Fault: fault})
 	}
 	certificate := func(err error) error {
 		return &tls.CertificateVerificationError{Err: err}
@@ -36,7 +36,7 @@ func TestFailures(t *testing.T) {
 		{unreadable("unsupported transfer encoding", "http_response_transfer_coding"), 502, "http_response_transfer_coding", "unsupported transfer encoding", "reached"},
 		{unreadable(`malformed HTTP response "x"`, ""), 502, "http_protocol_error", `malformed HTTP response "x"`, "reached"},
 		{fmt.Errorf("%w: it answered 502", origin.ErrNoTunnel), 502, "destination_unavailable", "parent proxy", ""},
-		{fmt.Errorf("%w: refused", snapshot.ErrParent), 502, "proxy_configuration_error", "egress.proxy", "origin"},
+		{fmt.Errorf("%w: refused", origin.ErrParent), 502, "proxy_configuration_error", "egress.proxy", "origin"},
 		{fmt.Errorf("fetch: %w", snapshot.ErrBusy), 503, "proxy_internal_response", "large robots.txt", "origin could"},
 	} {
 		p := failure(c.err, &inbound{}, nil)

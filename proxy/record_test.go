@@ -10,7 +10,6 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
-	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
 )
@@ -78,4 +77,4 @@ func (tooLatePacer) Wait(context.Context, pace.Request) (*pace.Turn, error) {
 // An exhausted upstream has no resources left.
 type exhausted struct{ proxy.Upstream }
 
-func (exhausted) RoundTrip(*http.Request) (*http.Response, error) { return nil, snapshot.ErrExhausted }
+func (exhausted) RoundTrip(*http.Request) (*http.Response, error) { return nil, proxy.ErrExhausted }

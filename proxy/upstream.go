@@ -13,11 +13,10 @@ import (
 // [Settings] and to the policy engine. [Signing] wraps it for the requests of one crawler. The RoundTrip of a wrapper changes a clone of the request, with the same
 // context. It must leave the Body of a 101 response an [io.ReadWriteCloser].
 type Upstream interface {
-	// RoundTrip sends a request to its origin. Package policy/snapshot names the errors that matter for a
-	// decision, such as [snapshot.ErrProhibited]. 1xx responses are passed to the
+	// RoundTrip sends a request to its origin. 1xx responses are passed to the
 	// [net/http/httptrace.ClientTrace] in the request's context.
 	http.RoundTripper
-	// Check returns an error that is [snapshot.ErrProhibited] if a destination is forbidden,
+	// Check returns an error that is [ErrProhibited] if a destination is forbidden,
 	// as far as that is known without a lookup of its name. It is called before the decision.
 	Check(host, port string) error
 	// CheckLists is Check by the lists of hosts and ports alone.
@@ -26,6 +25,13 @@ type Upstream interface {
 	// seen, so they cannot be signed.
 	Dial(ctx context.Context, host, port string) (net.Conn, error)
 }
+
+// Errors of an Upstream, because of which the origin was not asked, and nothing is remembered of it.
+var (
+	ErrProhibited = origin.ErrProhibited
+	ErrNoHost     = origin.ErrNoHost
+	ErrExhausted  = origin.ErrExhausted
+)
 
 // Egress says what a Transport may connect to, and how.
 type Egress = origin.Config

@@ -23,7 +23,6 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
-	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
 )
 
@@ -82,7 +81,7 @@ func (c *Check) Run(ctx context.Context, s console.Streams) error {
 // explained returns the error of a decision about t, with what to do if the name does not resolve.
 func explained(t canonical.Target, err error) error {
 	switch {
-	case !errors.Is(err, snapshot.ErrNoHost):
+	case !errors.Is(err, proxy.ErrNoHost):
 		return err
 	case demo.Has(t.Hostname()):
 		return fmt.Errorf("no robots.txt of %s can be fetched: the name exists only behind robotsgate demo. The status page of the demo explains decisions", t.Hostname())

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -78,7 +77,7 @@ func (w *world) refuse(host string) {
 
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host == "0.example" {
-		return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+		return nil, proxy.ErrNoHost
 	}
 	w.mu.Lock()
 	m := w.moods[r.URL.Host]

@@ -9,11 +9,14 @@ package demo
 
 import (
 	_ "embed"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"syscall"
+
+	"robotsgate/proxy"
 )
 
 // Config is the configuration of the gate in front of the site.
@@ -41,7 +44,7 @@ func (s *Site) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	host := r.URL.Hostname()
 	if !slices.Contains(s.hosts, host) {
-		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		return nil, fmt.Errorf("%w: %w", proxy.ErrNoHost, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true})
 	}
 	if port := r.URL.Port(); port != "" && port != "80" && port != "443" {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -63,12 +62,26 @@ func (c *Settings) Fetch(ctx context.Context, transport http.RoundTripper, url, 
 	return res, nil
 }
 
+// ErrBusy says that as many large robots.txt files as may be are being read, so that the origin's could not be.
+var ErrBusy = errors.New("too many large robots.txt files are being read at once")
+
+// A fault is an error of a RoundTripper that says whose fault it is. Any other error is an outage of the origin.
+type fault interface {
+	error
+	// OriginAtFault reports whether the cause lies in the URL's origin, such as a name that does not resolve.
+	// Otherwise the gate is the cause, or its way to all origins.
+	OriginAtFault() bool
+	// Outage reports whether the origin counts as unreachable. Otherwise the request was not sent, and nothing is
+	// kept of it, unless the origin that was asked for its file redirects to the one at fault.
+	Outage() bool
+}
+
 // fetch requests the file of a scope at a URL (RFC 9309, 2.3), follows redirects, and returns the
 // answer, with the file if it has one. It carries nothing of a client. The origin may
 // confirm the good copy in prior, if there is one, instead of sending it again.
 //
-// The only errors are ErrBusy, ErrExhausted and ErrUnsigned, and, if they concern the first URL and not a
-// redirect, ErrProhibited and ErrNoHost. Every other failure is an answer.
+// The only errors are ErrBusy and each [fault] that is no outage; one of an origin only if the first URL is its, and not
+// a redirect. Every other failure is an answer.
 func (f *fetcher) fetch(ctx context.Context, of Scope, start, userAgent string, prior *entry) (*Snapshot, content, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.settings.Timeout)
 	defer cancel()
@@ -78,13 +91,12 @@ func (f *fetcher) fetch(ctx context.Context, of Scope, start, userAgent string, 
 		s := &Snapshot{URL: at}
 		file, next, err := f.get(ctx, of, s, userAgent, asked)
 		s.URL = f.shown(at, start)
+		whose, told := errors.AsType[fault](err)
 		switch {
-		case errors.Is(err, ErrBusy), errors.Is(err, ErrExhausted), errors.Is(err, ErrUnsigned), hop == 0 && errors.Is(err, ErrProhibited):
+		case errors.Is(err, ErrBusy), told && !whose.Outage() && (hop == 0 || !whose.OriginAtFault()):
 			return nil, nil, err
-		case err != nil && hop == 0 && unresolved(err):
-			return nil, nil, fmt.Errorf("%w: %w", ErrNoHost, err)
 		case err != nil:
-			return &Snapshot{URL: s.URL, Error: failed(hop, s.URL, f.reason(ctx, err)), Fetched: time.Now()}, nil, nil
+			return &Snapshot{URL: s.URL, Error: failed(hop, s.URL, f.reason(ctx, err)), Elsewhere: told && !whose.OriginAtFault(), Fetched: time.Now()}, nil, nil
 		case s.Status == http.StatusNotModified && len(asked) > 0:
 			return confirmed(prior.Good, s), prior.file, nil
 		case next == "":
@@ -255,19 +267,14 @@ func shortened(text string) string {
 	return strings.ToValidUTF8(text[:maxError], "") + "…"
 }
 
-// reason words an error for the crawler and the log, without parts that only a
-// programmer can read.
+// reason words an error for the crawler and the log, in the words of a RoundTripper if it has some, and without parts
+// that only a programmer can read.
 func (f *fetcher) reason(ctx context.Context, err error) string {
 	var op *net.OpError
-	var certificate *tls.CertificateVerificationError
+	var worded interface{ Reason() string }
 	switch {
-	case unresolved(err):
-		return "its name does not resolve" // without the resolver's address
-	case errors.Is(err, ErrParent):
-		_, what, _ := strings.Cut(err.Error(), ErrParent.Error())
-		return ErrParent.Error() + what + "; check " + ParentSettings
-	case errors.As(err, &certificate):
-		return CertificateFault(certificate)
+	case errors.As(err, &worded):
+		return worded.Reason()
 	case ctx.Err() != nil:
 		return "no complete answer within robots.timeout"
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -278,10 +285,4 @@ func (f *fetcher) reason(ctx context.Context, err error) string {
 		return strings.TrimPrefix(op.Error(), "dial ")
 	}
 	return err.Error()
-}
-
-// unresolved reports whether an error is the resolver's.
-func unresolved(err error) bool {
-	var dns *net.DNSError
-	return errors.As(err, &dns) && !errors.Is(err, ErrParent)
 }

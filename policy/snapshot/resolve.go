@@ -25,7 +25,7 @@ func (r *Resolver) question(q Query) question {
 // Resolve returns what an origin's file means to a crawler. It waits for a fetch only if no known answer is still
 // valid: for two fetches at most, each of Settings.Timeout at most, since another gate may fetch first.
 //
-// The error is that of ctx, that r is closed, ErrBusy, ErrExhausted, ErrUnsigned, ErrProhibited or ErrNoHost.
+// The error is that of ctx, that r is closed, ErrBusy, or one of the Transport because of which the origin was not asked.
 func (r *Resolver) Resolve(ctx context.Context, query Query) (Resolution, error) {
 	q := r.question(query)
 	if res, ok := r.inMemory(q); ok {

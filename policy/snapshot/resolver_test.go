@@ -151,9 +151,10 @@ func TestRefresh(t *testing.T) {
 		if got := web.Fetched(); len(got) != 1 {
 			t.Errorf("%d fetches, want 1", len(got))
 		}
-		web.Serve(example, origintest.Fails(fmt.Errorf("dial: %w", ErrProhibited)))
-		if _, err := e.Refresh(t.Context(), r); !errors.Is(err, ErrProhibited) {
-			t.Errorf("got %v, want ErrProhibited", err)
+		prohibited := origintest.Fault{Text: "prohibited", Origin: true}
+		web.Serve(example, origintest.Fails(fmt.Errorf("dial: %w", prohibited)))
+		if _, err := e.Refresh(t.Context(), r); !errors.Is(err, prohibited) {
+			t.Errorf("got %v, want that the destination is prohibited", err)
 		}
 	})
 }

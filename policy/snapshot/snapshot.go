@@ -37,16 +37,17 @@ import (
 // A Snapshot is an origin's answer to a request for its robots.txt, without the body. There is
 // also one of each request that brought no answer: it says why.
 type Snapshot struct {
-	URL      string    `json:"url"`              // where the last redirect led
-	Status   int       `json:"status"`           // 0: the origin gave no complete answer
-	Error    string    `json:"error,omitempty"`  // why not
-	Fetched  time.Time `json:"fetched"`          // when it was fetched, or last confirmed by a 304
-	SHA256   string    `json:"sha256,omitempty"` // of the body, of a 2xx only
-	Cut      bool      `json:"cut,omitempty"`    // the body was longer than Settings.MaxBytes
-	HTML     bool      `json:"html,omitempty"`   // the body is an HTML page, without a line of a robots.txt
-	Looped   bool      `json:"looped,omitempty"` // more redirects than Settings.MaxRedirects
-	ETag     string    `json:"etag,omitempty"`
-	Modified string    `json:"last_modified,omitempty"`
+	URL       string    `json:"url"`                 // where the last redirect led
+	Status    int       `json:"status"`              // 0: the origin gave no complete answer
+	Error     string    `json:"error,omitempty"`     // why not
+	Fetched   time.Time `json:"fetched"`             // when it was fetched, or last confirmed by a 304
+	Elsewhere bool      `json:"elsewhere,omitempty"` // the fault is not the origin's: the way to all origins is closed
+	SHA256    string    `json:"sha256,omitempty"`    // of the body, of a 2xx only
+	Cut       bool      `json:"cut,omitempty"`       // the body was longer than Settings.MaxBytes
+	HTML      bool      `json:"html,omitempty"`      // the body is an HTML page, without a line of a robots.txt
+	Looped    bool      `json:"looped,omitempty"`    // more redirects than Settings.MaxRedirects
+	ETag      string    `json:"etag,omitempty"`
+	Modified  string    `json:"last_modified,omitempty"`
 
 	// Lifetime is how long the answer is valid according to its Cache-Control or
 	// Expires, less its Age (RFC 9111, 4.2.1); negative: it does not say. Retry is its

@@ -124,8 +124,14 @@ var Failures = map[string]Answer{
 	"refused": Fails(&net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 443}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}),
 	"reset":   Fails(&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}),
 	"tls":     Fails(errors.New("tls: failed to verify certificate: x509: certificate has expired")),
-	"nohost":  Fails(&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "example.com", IsNotFound: true}}),
-	"panic":   func(*http.Request) (*http.Response, error) { panic("a bug in the transport") },
+
+	// Errors of a transport that has not asked the origin.
+	"nohost":    Fails(Fault{Text: "nohost", Why: "its name does not resolve", Origin: true}),
+	"inward":    Fails(Fault{Text: "prohibited", Why: "the destination is prohibited", Origin: true}),
+	"exhausted": Fails(Fault{Text: "exhausted"}),
+	"noparent":  Fails(Fault{Text: "noparent", Why: "the parent proxy can't be reached", Kept: true}),
+
+	"panic": func(*http.Request) (*http.Response, error) { panic("a bug in the transport") },
 	"silent": func(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
@@ -133,6 +139,17 @@ var Failures = map[string]Answer{
 	"endless": stream(func(p []byte) int { return copy(p, strings.Repeat("#", 4096)) }),
 	"trickle": stream(func(p []byte) int { time.Sleep(time.Second); return copy(p, "#") }),
 }
+
+// A Fault is an error of a transport that says whose fault it is.
+type Fault struct {
+	Text, Why    string
+	Origin, Kept bool
+}
+
+func (f Fault) Error() string       { return f.Text }
+func (f Fault) Reason() string      { return f.Why }
+func (f Fault) OriginAtFault() bool { return f.Origin }
+func (f Fault) Outage() bool        { return f.Kept }
 
 // Fails ends a request with an error.
 func Fails(err error) Answer {

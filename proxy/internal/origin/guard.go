@@ -13,21 +13,21 @@ import (
 	"time"
 
 	"code.dny.dev/ssrf"
-
-	"robotsgate/policy/snapshot"
 )
 
 // A prohibited error says why the egress rules forbid a destination.
 type prohibited struct{ why, advice string }
 
 func (p *prohibited) Error() string        { return p.why }
-func (p *prohibited) Is(target error) bool { return target == snapshot.ErrProhibited }
+func (p *prohibited) Is(target error) bool { return target == ErrProhibited }
+func (p *prohibited) OriginAtFault() bool  { return true }
+func (p *prohibited) Outage() bool         { return false }
 
 func prohibit(format string, args ...any) error {
 	return &prohibited{why: fmt.Sprintf(format, args...)}
 }
 
-// Advice returns what to do about an error that is a snapshot.ErrProhibited, "" if that is not known.
+// Advice returns what to do about an error that is an ErrProhibited, "" if that is not known.
 func Advice(err error) string {
 	if p, ok := errors.AsType[*prohibited](err); ok {
 		return p.advice

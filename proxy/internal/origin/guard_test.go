@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"robotsgate/policy/glob"
-	"robotsgate/policy/snapshot"
 )
 
 func TestGuardAddresses(t *testing.T) {
@@ -96,13 +95,13 @@ func TestGuardAddresses(t *testing.T) {
 				if (err == nil) != want {
 					t.Errorf("%s (%s), %s, %s: %v, want reachable: %v", c.addr, c.what, name, how, err, want)
 				}
-				if err != nil && !errors.Is(err, snapshot.ErrProhibited) {
+				if err != nil && !errors.Is(err, ErrProhibited) {
 					t.Errorf("%s: %v is not ErrProhibited", c.addr, err)
 				}
 			}
 		}
 	}
-	if err := open.control(t.Context(), "tcp", "not an address", nil); !errors.Is(err, snapshot.ErrProhibited) {
+	if err := open.control(t.Context(), "tcp", "not an address", nil); !errors.Is(err, ErrProhibited) {
 		t.Errorf("what can't be read must be prohibited: %v", err)
 	}
 }
@@ -178,7 +177,7 @@ func TestGuardOwnAddresses(t *testing.T) {
 		}
 		for _, addr := range c.prohibited {
 			for _, port := range []uint16{9309, 9310} {
-				if err := g.address(netip.AddrPortFrom(netip.MustParseAddr(addr), port)); !errors.Is(err, snapshot.ErrProhibited) {
+				if err := g.address(netip.AddrPortFrom(netip.MustParseAddr(addr), port)); !errors.Is(err, ErrProhibited) {
 					t.Errorf("listening on %s: %s port %d is reachable", c.own, addr, port)
 				}
 			}

@@ -18,7 +18,6 @@ import (
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/gatetest"
-	"robotsgate/policy/snapshot"
 )
 
 // TestHTTP1Required: a request that an origin wants over HTTP/1.1 (RFC 9113, 7) is sent so, and so are the next ones at
@@ -77,7 +76,7 @@ func TestHTTP1Required(t *testing.T) {
 						req.Body, req.ContentLength = io.NopCloser(strings.NewReader("a body")), 6
 					}
 					resp, err := u.RoundTrip(req)
-					var unreadable *snapshot.AnswerError
+					var unreadable *AnswerError
 					switch {
 					case i == 0 && method == http.MethodPost:
 						if !errors.As(err, &unreadable) || !strings.Contains(unreadable.Why, "HTTP/1.1") {

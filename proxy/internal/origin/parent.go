@@ -17,8 +17,6 @@ import (
 	"time"
 
 	socks "golang.org/x/net/proxy"
-
-	"robotsgate/policy/snapshot"
 )
 
 // answersRequests reports whether a parent proxy answers requests in clear itself, and opens tunnels by CONNECT. A
@@ -43,7 +41,7 @@ func (u *Transport) dialSocks(ctx context.Context, address string) (net.Conn, er
 	}
 	conn, err := d.(socks.ContextDialer).DialContext(ctx, "tcp", address)
 	if inner, ok := errors.AsType[*net.OpError](err); ok && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
-		return nil, fmt.Errorf("%w: %w", snapshot.ErrParent, inner.Err) // it has not answered
+		return nil, parentFailed(inner.Err) // it has not answered
 	}
 	return conn, err
 }
@@ -80,7 +78,7 @@ func (u *Transport) openTunnel(conn net.Conn, address string) error {
 		resp, err = http.ReadResponse(bufio.NewReader(&headReader{conn, 64 << 10}), req)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", snapshot.ErrParent, parentError(err))
+		return parentFailed(parentError(err))
 	}
 	return u.checkConnect(resp)
 }
@@ -119,7 +117,7 @@ func (u *Transport) checkLogin(answer *http.Response) error {
 	if answer.StatusCode != http.StatusProxyAuthRequired || !answersRequests(u.parent) {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", snapshot.ErrParent, fmt.Errorf("it answered %s: the login in egress.proxy is missing or wrong", statusText(answer.StatusCode)))
+	return parentFailed(fmt.Errorf("it answered %s: the login in egress.proxy is missing or wrong", statusText(answer.StatusCode)))
 }
 
 // statusText returns a status with its reason phrase from RFC 9110.
@@ -130,7 +128,7 @@ func statusText(code int) string {
 // ErrNoTunnel is the error of a tunnel that the parent proxy does not open.
 var ErrNoTunnel = errors.New("the parent proxy opens no tunnel")
 
-var errParentAnswer = &snapshot.AnswerError{Why: "what came through the parent proxy was not understood"}
+var errParentAnswer = &AnswerError{Why: "what came through the parent proxy was not understood"}
 
 // A parentConn is a connection to a parent proxy. If it ends before the parent has sent anything, the parent has failed.
 type parentConn struct {
@@ -142,7 +140,7 @@ func (c *parentConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.answered = c.answered || n > 0
 	if !c.answered && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
-		err = fmt.Errorf("%w: it closed the connection without an answer", snapshot.ErrParent)
+		err = parentFailed(errors.New("it closed the connection without an answer"))
 	}
 	return n, err
 }
@@ -153,7 +151,7 @@ func (c *parentConn) Read(p []byte) (int, error) {
 func parentError(err error) error {
 	for _, known := range []error{
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
-		snapshot.ErrParent, snapshot.ErrProhibited, snapshot.ErrExhausted, errAttempts, errLongAnswer, ErrNoTunnel, errTwice,
+		ErrParent, ErrProhibited, ErrExhausted, errAttempts, errLongAnswer, ErrNoTunnel, errTwice,
 	} {
 		if errors.Is(err, known) {
 			return err
@@ -161,7 +159,7 @@ func parentError(err error) error {
 	}
 	operation, op := errors.AsType[*net.OpError](err)
 	if op && operation.Op == "proxyconnect" { // the TLS handshake with the parent
-		return fmt.Errorf("%w: %w", snapshot.ErrParent, err)
+		return parentFailed(err)
 	}
 	_, dns := errors.AsType[*net.DNSError](err)
 	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
@@ -170,9 +168,9 @@ func parentError(err error) error {
 	if op || dns || certificate || record || ok && timeout.Timeout() {
 		return err
 	}
-	unread, _ := errors.AsType[*snapshot.AnswerError](err)
+	unread, _ := errors.AsType[*AnswerError](err)
 	if unread == nil {
 		return errParentAnswer
 	}
-	return &snapshot.AnswerError{Why: errParentAnswer.Why, Fault: unread.Fault}
+	return &AnswerError{Why: errParentAnswer.Why, Fault: unread.Fault}
 }

@@ -6,8 +6,6 @@ import (
 	"net"
 	"strings"
 	"syscall"
-
-	"robotsgate/policy/snapshot"
 )
 
 // A Shortage is a lack of file descriptors. It says nothing about the origin of a connection that could not be opened.
@@ -35,10 +33,10 @@ func ShortageIn(err error) *Shortage {
 	return nil
 }
 
-// marked returns an error that a shortage caused as a snapshot.ErrExhausted, and other errors unchanged.
-func marked(err error) error {
-	if errors.Is(err, snapshot.ErrExhausted) || ShortageIn(err) == nil {
+// exhausted returns an error that a shortage caused as an ErrExhausted, and other errors unchanged.
+func exhausted(err error) error {
+	if errors.Is(err, ErrExhausted) || ShortageIn(err) == nil {
 		return err
 	}
-	return fmt.Errorf("%w: %w", snapshot.ErrExhausted, err)
+	return fmt.Errorf("%w: %w", ErrExhausted, err)
 }

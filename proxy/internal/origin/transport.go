@@ -24,7 +24,6 @@ import (
 
 	"robotsgate/internal/field"
 	"robotsgate/policy/glob"
-	"robotsgate/policy/snapshot"
 )
 
 // Config says what a Transport may connect to, and how. Special-purpose addresses (RFC 6890), such as those
@@ -108,12 +107,12 @@ func New(c Config, conns *Conns) (*Transport, error) {
 	return u, nil
 }
 
-// RoundTrip sends a request to its origin. The error is a snapshot.ErrProhibited if the egress rules forbid the
+// RoundTrip sends a request to its origin. The error is an ErrProhibited if the egress rules forbid the
 // destination. 1xx responses are passed to the
 // httptrace.ClientTrace there.
 func (u *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := u.permits(req.URL.Hostname(), portOf(req.URL)); err != nil {
-		return nil, marked(err)
+		return nil, err
 	}
 	sender, err := u.senderFor(req)
 	if err != nil {
@@ -128,7 +127,7 @@ func (u *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode == http.StatusUnauthorized && namesLogin(resp.Header["Www-Authenticate"]):
 		u.challenged.put(req.URL.Host, struct{}{})
 	}
-	return resp, marked(err)
+	return resp, caused(err)
 }
 
 // Check returns an error if a destination is forbidden, as far as that is known without a lookup of its name: it is
@@ -146,8 +145,8 @@ func (u *Transport) permits(host, port string) error {
 	if v, ok := u.verdicts.get(name); ok && now.Before(v.until) {
 		return v.err
 	}
-	err := marked(u.guard.resolved(host, port))
-	if !errors.Is(err, snapshot.ErrExhausted) { // which says nothing about the name
+	err := exhausted(u.guard.resolved(host, port))
+	if !errors.Is(err, ErrExhausted) { // which says nothing about the name
 		u.verdicts.put(name, verdict{err, now.Add(verdictTime)})
 	}
 	return err
@@ -171,7 +170,8 @@ func (u *Transport) Dial(ctx context.Context, host, port string) (net.Conn, erro
 	if err := u.permits(host, port); err != nil {
 		return nil, err
 	}
-	return u.dialOrigin(ctx, net.JoinHostPort(host, port))
+	conn, err := u.dialOrigin(ctx, net.JoinHostPort(host, port))
+	return conn, caused(err)
 }
 
 // dialOrigin opens a connection to an origin, through the parent if there is one.
@@ -197,8 +197,8 @@ func (u *Transport) dial(ctx context.Context, network, address string) (net.Conn
 	if err == nil {
 		return u.conns.add(conn), nil
 	}
-	if err = marked(err); u.parent != nil && ctx.Err() == nil && !errors.Is(err, snapshot.ErrExhausted) {
-		return nil, fmt.Errorf("%w: %w", snapshot.ErrParent, err)
+	if err = exhausted(err); u.parent != nil && ctx.Err() == nil && !errors.Is(err, ErrExhausted) {
+		return nil, parentFailed(err)
 	}
 	return nil, err
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/header"
 )
 
@@ -24,7 +23,7 @@ type Signing struct {
 
 // Transport returns a RoundTripper that signs requests and sends them with next, in general an Upstream of the proxy.
 // It is for Wrap of policy.Crawler. A request that next repeats carries the same signature each time. The fields of
-// signatures that a client has sent are removed. The error is [snapshot.ErrUnsigned] if no signature can be made: then
+// signatures that a client has sent are removed. The error is [ErrUnsigned] if no signature can be made: then
 // nothing is sent.
 func (s Signing) Transport(next http.RoundTripper) http.RoundTripper {
 	form := String
@@ -33,6 +32,17 @@ func (s Signing) Transport(next http.RoundTripper) http.RoundTripper {
 	}
 	return &signingTransport{next, New(s.Key, s.Agent, form)}
 }
+
+// ErrUnsigned says that a request must be signed and could not be, so that it was not sent.
+var ErrUnsigned error = unsigned{}
+
+type unsigned struct{}
+
+func (unsigned) Error() string { return "the request could not be signed" }
+
+// OriginAtFault and Outage say that the failure says nothing about the origin, see policy/snapshot.
+func (unsigned) OriginAtFault() bool { return false }
+func (unsigned) Outage() bool        { return false }
 
 type signingTransport struct {
 	next   http.RoundTripper
@@ -46,7 +56,7 @@ func (t *signingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			r.Body.Close()
 		}
-		return nil, fmt.Errorf("%w: %w", snapshot.ErrUnsigned, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnsigned, err)
 	}
 	signed := r.WithContext(r.Context())
 	signed.Header = withoutSignatures(r.Header)
