@@ -65,17 +65,18 @@ func asks(t testing.TB, url, userAgent string) Request {
 }
 
 // again decides a request once more, by the evidence of a decision about it.
-func again(c Config, r Request, d Decision) (Decision, bool) {
+func again(c Config, r Request, d *Decision) (*Decision, bool) {
 	past := PastRequest{Target: r.Target, Method: r.Method, Whole: r.whole, Crawler: r.Crawler, Tokens: d.Tokens, Asked: d.Asked, TDMRep: d.TDMRep}
 	if d.Robots != nil {
 		past.Judged, past.Answer, past.Good = d.Robots.At, d.Robots.Answer, d.Robots.Good
 		past.Rules = func(string) *robotstxt.File { return d.Robots.File }
 	}
-	return c.Replay(past)
+	now, ok := c.Replay(past)
+	return &now, ok
 }
 
 // verdict sums up a decision in a few words.
-func verdict(d Decision, err error) string {
+func verdict(d *Decision, err error) string {
 	unsent, ok := errors.AsType[origintest.Fault](err)
 	switch {
 	case ok:

@@ -185,37 +185,39 @@ func (e *Engine) UnreachableStatus() int {
 // An error means that there is no decision and the request must not be sent: that of
 // r.Destination, or one of [snapshot.Resolver.Resolve]. Call [Engine.CheckPath] first: Decide does not
 // refuse ambiguous paths.
-func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
+func (e *Engine) Decide(ctx context.Context, r Request) (*Decision, error) {
 	r.Crawler = cmp.Or(r.Crawler, e.config.Crawlers.Default)
 	e.checkUserAgent(r)
 	readings := e.config.Robots.Readings
-	d, decided := Overridden(e.config.Overrides, readings, r, time.Now())
+	first, decided := Overridden(e.config.Overrides, readings, r, time.Now())
+	d := &first
 	if r.Destination != nil && !(decided && d.Denied()) {
 		host, port, _ := net.SplitHostPort(r.Target.Address())
 		if err := r.Destination.Check(host, port); err != nil {
-			return Decision{}, err
+			return nil, err
 		}
 	}
 	if decided {
 		if d.Allow && r.Crawler.Declares() {
-			err := e.stateBeside(ctx, r, &d)
-			return d, err
+			if err := e.stateBeside(ctx, r, d); err != nil {
+				return nil, err
+			}
 		}
 		return d, nil
 	}
 	q := e.robotsFor(r)
 	res, err := e.snapshots.Resolve(ctx, q)
 	if err != nil {
-		return Decision{}, err
+		return nil, err
 	}
 	d.Robots, d.RobotsURL = &res, q.Scope.URL()
 	d.judge(r, readings)
 	if e.config.Usage.TDMRep {
-		if d.TDMRep, err = e.tdmrepFor(ctx, r, &d); err != nil {
-			return Decision{}, err
+		if d.TDMRep, err = e.tdmrepFor(ctx, r, d); err != nil {
+			return nil, err
 		}
 	}
-	e.config.Usage.judge(&d, r, readings)
+	e.config.Usage.judge(d, r, readings)
 	return d, nil
 }
 
@@ -242,7 +244,7 @@ func (e *Engine) query(of snapshot.Scope, k *Crawler) snapshot.Query {
 // that can't be seen. It denies only if the rule for "/" does and the group obeyed
 // allows no other path. An override allows a host, or leaves it to robots.txt, only if it is for
 // all paths and methods; one for some methods denies it.
-func (e *Engine) DecideHost(ctx context.Context, r Request) (Decision, error) {
+func (e *Engine) DecideHost(ctx context.Context, r Request) (*Decision, error) {
 	r.Target.Path, r.whole = "/", true
 	return e.Decide(ctx, r)
 }

@@ -176,7 +176,7 @@ func (s *scene) ask(url string, want []string) {
 }
 
 // replay decides a request again by its evidence.
-func (s *scene) replay(r Request, was Decision) {
+func (s *scene) replay(r Request, was *Decision) {
 	d, ok := again(s.config(), r, was)
 	if !ok {
 		s.Errorf("%s: it can't be decided again", s.where)
@@ -218,7 +218,7 @@ func (s *scene) request(url string) Request {
 }
 
 // tdmrepOf returns the state of the tdmrep.json behind a decision.
-func tdmrepOf(d Decision) string {
+func tdmrepOf(d *Decision) string {
 	if d.TDMRep == nil {
 		return "none"
 	}

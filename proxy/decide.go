@@ -11,20 +11,16 @@ import (
 )
 
 // A decider is one of the policy engine's ways to decide: about one URL, or about a whole host.
-type decider func(context.Context, policy.Request) (policy.Decision, error)
+type decider func(*policy.Engine, context.Context, policy.Request) (*policy.Decision, error)
 
 // decide checks the destination and asks the policy engine for the decision.
 func decide(ctx context.Context, in *inbound, k *policy.Crawler, engine decider) (*policy.Decision, error) {
 	if err := in.settings.Engine.CheckPath(in.target); err != nil {
 		return nil, err
 	}
-	decision, err := engine(ctx, policy.Request{
+	return engine(in.settings.Engine, ctx, policy.Request{
 		Target: in.target, Method: in.method, Crawler: k, UserAgent: in.header.Get("User-Agent"), Destination: in.settings.Upstream,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &decision, nil
 }
 
 // asksForRobots reports whether a request asks for the robots.txt that is enforced, which the gate itself answers.

@@ -130,7 +130,7 @@ func (x *exchange) forward(ctx context.Context, r *http.Request) {
 // permit decides about a request. It returns the response if the gate itself answers, and nil if the request
 // is to be sent.
 func (x *exchange) permit(r *http.Request) *http.Response {
-	if no := x.decide(r.Context(), x.settings.Engine.Decide); no != nil {
+	if no := x.decide(r.Context(), (*policy.Engine).Decide); no != nil {
 		resp := x.answer(no)
 		x.out.Drain(r, x.p.Limits.HeaderTimeout)
 		return resp
@@ -177,7 +177,7 @@ func (x *exchange) send(r *http.Request) *http.Response {
 // relay is the way of a tunnel that is passed through: after one decision for the whole host it is carried unseen. It
 // returns the answer if there is no tunnel.
 func (x *exchange) relay(ctx context.Context) *answer {
-	if no := x.decide(ctx, x.settings.Engine.DecideHost); no != nil {
+	if no := x.decide(ctx, (*policy.Engine).DecideHost); no != nil {
 		return no
 	}
 	p, o := x.p, x.opening

@@ -64,5 +64,5 @@ func (a *admin) decide(r *http.Request) (*policy.Explanation, *policy.Decision, 
 	}
 	e := d.Explain(target.String())
 	e.Override = d.Permit(target, http.MethodGet)
-	return &e, &d, http.StatusOK, nil
+	return &e, d, http.StatusOK, nil
 }

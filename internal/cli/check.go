@@ -55,7 +55,7 @@ func (c *Check) Run(ctx context.Context, s console.Streams) error {
 	status := console.Exit(0)
 	for _, url := range c.URL {
 		t, err := c.target(url)
-		var d policy.Decision
+		var d *policy.Decision
 		if err == nil {
 			d, err = decide(t)
 		}
@@ -68,7 +68,7 @@ func (c *Check) Run(ctx context.Context, s console.Streams) error {
 		if !d.Allow {
 			status = max(status, 1)
 		}
-		if err := c.print(s.Out, url, t, &d); err != nil {
+		if err := c.print(s.Out, url, t, d); err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func (c *Check) noteGate(ctx context.Context, s console.Streams) {
 }
 
 // decider returns a function that decides by the file of --robots, or else as a gate does.
-func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(canonical.Target) (policy.Decision, error), done func(), err error) {
+func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(canonical.Target) (*policy.Decision, error), done func(), err error) {
 	cfg, err := c.load()
 	if err != nil {
 		return nil, nil, err
@@ -147,20 +147,20 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(can
 		}
 		rules, exceptions := cfg.Robots.Robots, cfg.Overrides
 		reserved := gate.EngineConfig(cfg, nil, nil, nil, nil).Usage
-		return func(t canonical.Target) (policy.Decision, error) {
+		return func(t canonical.Target) (*policy.Decision, error) {
 			left := ""
 			if t.Host != noHost {
 				ask := policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent}
 				d, decided := policy.Overridden(exceptions, rules.Readings, ask, time.Now())
 				if decided {
-					return d, nil
+					return &d, nil
 				}
 				left = d.Left
 			}
 			d := rules.Judge(200, body, t, crawler.Obeys(c.Agent))
 			reserved.Judge(&d, t, crawler, rules.Readings)
 			d.RobotsURL, d.Crawler, d.Enforced, d.Left = c.Robots, crawler, crawler.Mode != policy.Report, left
-			return d, nil
+			return &d, nil
 		}, func() {}, nil
 	}
 	upstream, err := unguarded(cfg)
@@ -171,7 +171,7 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(can
 	if err != nil {
 		return nil, nil, err
 	}
-	return func(t canonical.Target) (policy.Decision, error) {
+	return func(t canonical.Target) (*policy.Decision, error) {
 			return engine.Decide(ctx, policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent})
 		}, func() {
 			engine.Close()

@@ -216,7 +216,7 @@ func (d *day) request(engine *policy.Engine, digest string, at ...int) {
 	}
 	decision, err := decide(context.Background(), policy.Request{Target: target, Crawler: crawler, UserAgent: agent})
 	if err == nil {
-		x.Decision = &decision
+		x.Decision = decision
 	}
 	x.Duration = time.Since(x.Start)
 	d.log.Write(x)

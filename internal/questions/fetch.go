@@ -30,7 +30,7 @@ func (f *Fetcher) Fetch(ctx context.Context, url string, crawler *policy.Crawler
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", url, f.Explain(target, err))
 	}
-	r.Path, r.Tokens, r.Decision = target.Path, d.Tokens, d
+	r.Path, r.Tokens, r.Decision = target.Path, d.Tokens, *d
 	switch {
 	case !d.Allow && d.Reason == policy.IsUnreachable:
 		r.Failed = fmt.Errorf("the page was not fetched: robots.txt is unreachable: %s", d.Robots.Snapshot.Error)

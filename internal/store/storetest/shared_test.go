@@ -57,7 +57,7 @@ func engine(t *testing.T, w *web, s snapshot.Store) *policy.Engine {
 	return e
 }
 
-func decide(t *testing.T, e *policy.Engine, url, userAgent string) policy.Decision {
+func decide(t *testing.T, e *policy.Engine, url, userAgent string) *policy.Decision {
 	t.Helper()
 	target, err := canonical.ParseURL(url)
 	if err != nil {
@@ -66,6 +66,7 @@ func decide(t *testing.T, e *policy.Engine, url, userAgent string) policy.Decisi
 	d, err := e.Decide(t.Context(), policy.Request{Target: target, UserAgent: userAgent})
 	if err != nil {
 		t.Error(err)
+		return &policy.Decision{Robots: &snapshot.Resolution{}}
 	}
 	return d
 }
