@@ -80,14 +80,14 @@ func (d *Decision) judgePath(path string, effort *robotstxt.Effort) {
 
 // Judge decides about a target as an Engine does after the origin has
 // answered with this status and body. It needs no Engine.
-func (r *Robots) Judge(status int, body []byte, t canonical.Target, tokens []string) Decision {
+func (r *Robots) Judge(status int, body []byte, t canonical.Target, tokens []string) *Decision {
 	res := r.ResolveAnswer(status, body)
-	d := Decision{Enforced: true, Tokens: tokens, Robots: &res}
+	d := &Decision{Enforced: true, Tokens: tokens, Robots: &res}
 	if len(tokens) > 0 {
 		d.Token = tokens[0]
 	}
 	request := Request{Target: t}
 	d.judge(request, r.Readings)
-	Usage{}.judge(&d, request, r.Readings)
+	Usage{}.judge(d, request, r.Readings)
 	return d
 }

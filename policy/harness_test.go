@@ -71,8 +71,7 @@ func again(c Config, r Request, d *Decision) (*Decision, bool) {
 		past.Judged, past.Answer, past.Good = d.Robots.At, d.Robots.Answer, d.Robots.Good
 		past.Rules = func(string) *robotstxt.File { return d.Robots.File }
 	}
-	now, ok := c.Replay(past)
-	return &now, ok
+	return c.Replay(past)
 }
 
 // verdict sums up a decision in a few words.

@@ -80,8 +80,8 @@ func pathRules(patterns []string) *robotstxt.File {
 
 // Overridden decides a request by the first override that applies to it, if one does,
 // as an Engine does before it needs robots.txt.
-func Overridden(overrides []Override, readings Readings, r Request, now time.Time) (d Decision, decided bool) {
-	d = Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report, Asked: now}
+func Overridden(overrides []Override, readings Readings, r Request, now time.Time) (d *Decision, decided bool) {
+	d = &Decision{Crawler: r.Crawler, Tokens: r.Crawler.Obeys(r.UserAgent), Enforced: r.Crawler.Mode != Report, Asked: now}
 	if len(d.Tokens) > 0 {
 		d.Token = d.Tokens[0]
 	}
@@ -120,7 +120,7 @@ func Overridden(overrides []Override, readings Readings, r Request, now time.Tim
 // DeniesHost returns the decision of the override that denies a crawler all of a host, whatever the path, the method
 // and the User-Agent. ok is false if there is none, or if it is reported only. The host of a connection to an address
 // may have another name: it is denied only if no override before lifts anything for the crawler.
-func (e *Engine) DeniesHost(t canonical.Target, k *Crawler) (d Decision, ok bool) {
+func (e *Engine) DeniesHost(t canonical.Target, k *Crawler) (d *Decision, ok bool) {
 	now, host := time.Now(), t.Hostname()
 	_, err := netip.ParseAddr(host)
 	isAddress := err == nil
@@ -128,7 +128,7 @@ func (e *Engine) DeniesHost(t canonical.Target, k *Crawler) (d Decision, ok bool
 		o := &e.config.Overrides[i]
 		switch {
 		case o.lifts() && (o.concerns(host, k, now) || isAddress && o.binds(k, now)):
-			return Decision{}, false
+			return nil, false
 		case !o.lifts() && o.concerns(host, k, now) && o.coversHost():
 			// What a replay finds: an override before it may deny part of the host, with another reason.
 			t.Path = "/"
@@ -136,7 +136,7 @@ func (e *Engine) DeniesHost(t canonical.Target, k *Crawler) (d Decision, ok bool
 			return d, ok && !d.Allow && d.Enforced
 		}
 	}
-	return Decision{}, false
+	return nil, false
 }
 
 // coversHost reports whether the override is for all paths and methods.

@@ -189,8 +189,7 @@ func (e *Engine) Decide(ctx context.Context, r Request) (*Decision, error) {
 	r.Crawler = cmp.Or(r.Crawler, e.config.Crawlers.Default)
 	e.checkUserAgent(r)
 	readings := e.config.Robots.Readings
-	first, decided := Overridden(e.config.Overrides, readings, r, time.Now())
-	d := &first
+	d, decided := Overridden(e.config.Overrides, readings, r, time.Now())
 	if r.Destination != nil && !(decided && d.Denied()) {
 		host, port, _ := net.SplitHostPort(r.Target.Address())
 		if err := r.Destination.Check(host, port); err != nil {

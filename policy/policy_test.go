@@ -198,7 +198,7 @@ func TestJudge(t *testing.T) {
 	} {
 		r := defaults()
 		d := r.Judge(test.status, []byte(body), canonical.Target{Path: test.path}, []string{"Bot"})
-		if got := verdict(&d, nil); got != test.want || d.Token != "Bot" || !d.Enforced || d.Robots.Snapshot.Status != test.status {
+		if got := verdict(d, nil); got != test.want || d.Token != "Bot" || !d.Enforced || d.Robots.Snapshot.Status != test.status {
 			t.Errorf("%d %s: got %q, %+v, want %q", test.status, test.path, got, d, test.want)
 		}
 	}

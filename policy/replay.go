@@ -28,7 +28,7 @@ type PastRequest struct {
 // Replay decides about a past request as an Engine with this configuration does, by
 // the evidence of that time, without a fetch and before any response. ok is false if it can't be decided, as
 // when the rules would decide and are gone.
-func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
+func (c *Config) Replay(p PastRequest) (d *Decision, ok bool) {
 	crawler := *p.Crawler
 	crawler.Tokens = p.Tokens // what its User-Agent said then, if it has none of its own
 	r := Request{Target: p.Target, Method: p.Method, Crawler: &crawler}
@@ -52,9 +52,9 @@ func (c *Config) Replay(p PastRequest) (d Decision, ok bool) {
 	}
 	d.Robots, d.RobotsURL = &st, snapshot.Scope{Origin: p.Target.Origin()}.URL()
 	d.judge(r, c.Robots.Readings)
-	if c.Usage.TDMRep && c.wantsTDMRep(r, &d) {
+	if c.Usage.TDMRep && c.wantsTDMRep(r, d) {
 		d.TDMRep = p.TDMRep
 	}
-	c.Usage.judge(&d, r, c.Robots.Readings)
+	c.Usage.judge(d, r, c.Robots.Readings)
 	return d, true
 }

@@ -38,13 +38,12 @@ type exchange struct {
 
 // serve handles a request to target, unless refused is the answer already.
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, s *Settings, target canonical.Target, refused *answer) {
-	in := newInbound(s, r)
+	x := &exchange{p: p, inbound: newInbound(s, r)}
 	if refused != nil {
-		in = in.refused(r)
+		x.refuse(r)
 	} else {
-		in = in.to(target)
+		x.lead(target)
 	}
-	x := &exchange{p: p, inbound: in}
 	p.handle(x, w, r, refused)
 }
 

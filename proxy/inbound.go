@@ -78,11 +78,10 @@ func newTunnelInbound(s *Settings, c *connection, login *auth.Login) inbound {
 	return in
 }
 
-// to returns the request with its target.
-func (in inbound) to(target canonical.Target) inbound {
+// lead completes a request with its target.
+func (in *inbound) lead(target canonical.Target) {
 	in.target, in.url = target, target.String()
 	in.origin = strings.TrimSuffix(in.url, target.Path)
-	return in
 }
 
 // asTunnel returns the inbound of a tunnel as a whole.
@@ -92,12 +91,11 @@ func (in inbound) asTunnel(target canonical.Target) inbound {
 	return in
 }
 
-// refused returns the request as one that cannot be served: the URL is as the client has sent it, and the
-// rest of its body is not read.
-func (in inbound) refused(r *http.Request) inbound {
+// refuse completes a request that cannot be served: the URL is as the client has sent it, and the rest of its body is
+// not read.
+func (in *inbound) refuse(r *http.Request) {
 	in.url = requestedURL(r)
 	in.closeAfter = in.closeAfter || in.http1() && in.hasBody
-	return in
 }
 
 // forResponse returns what is needed to send the response.

@@ -154,7 +154,7 @@ func (p *Proxy) deniesSocks(b *beginning, s *Settings, in *inbound) bool {
 		_, denied := s.Engine.DeniesHost(in.target, k)
 		return !denied
 	}) {
-		x.Decision = &d
+		x.Decision = d
 		p.handle(x, nil, nil, refusal(in, &x.signals))
 		return true
 	}

@@ -49,7 +49,7 @@ func decided(rules string, tokens ...string) *policy.Decision {
 	r := policy.Robots{Settings: snapshot.Settings{MaxAge: time.Hour, MaxBytes: 1 << 20}}
 	d := r.Judge(200, []byte(rules), canonical.Target{Path: "/private/x"}, tokens)
 	d.RobotsURL = "http://a.example/robots.txt"
-	return &d
+	return d
 }
 
 // entriesIn returns the lines of entries in a log.

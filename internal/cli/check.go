@@ -153,14 +153,14 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(can
 				ask := policy.Request{Target: t, Crawler: crawler, UserAgent: c.Agent}
 				d, decided := policy.Overridden(exceptions, rules.Readings, ask, time.Now())
 				if decided {
-					return &d, nil
+					return d, nil
 				}
 				left = d.Left
 			}
 			d := rules.Judge(200, body, t, crawler.Obeys(c.Agent))
-			reserved.Judge(&d, t, crawler, rules.Readings)
+			reserved.Judge(d, t, crawler, rules.Readings)
 			d.RobotsURL, d.Crawler, d.Enforced, d.Left = c.Robots, crawler, crawler.Mode != policy.Report, left
-			return &d, nil
+			return d, nil
 		}, func() {}, nil
 	}
 	upstream, err := unguarded(cfg)

@@ -30,7 +30,7 @@ func (f *Fetcher) Fetch(ctx context.Context, url string, crawler *policy.Crawler
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", url, f.Explain(target, err))
 	}
-	r.Path, r.Tokens, r.Decision = target.Path, d.Tokens, *d
+	r.Path, r.Tokens, r.Decision = target.Path, d.Tokens, d
 	switch {
 	case !d.Allow && d.Reason == policy.IsUnreachable:
 		r.Failed = fmt.Errorf("the page was not fetched: robots.txt is unreachable: %s", d.Robots.Snapshot.Error)
@@ -66,7 +66,7 @@ func (f *Fetcher) page(ctx context.Context, target canonical.Target, agent strin
 
 // Remarks say what a fetched reading lacks. Advice is for a response that may not be the page.
 func (r *Reading) Remarks(advice string) (all []string) {
-	if !r.Decision.Allow && r.Failed == nil {
+	if d := r.Decision; d != nil && !d.Allow && r.Failed == nil {
 		all = append(all, "the page was not fetched: robots.txt denies it")
 	}
 	switch location := r.Header.Get("Location"); {

@@ -29,14 +29,14 @@ func ParseTDMRep(text []byte, limit int) (*usage.TDMFile, error) {
 // A Reading is what there is to read about a URL, for one crawler.
 type Reading struct {
 	Path     string
-	Tokens   []string        // of the crawler
-	Decision policy.Decision // by robots.txt; without one if Robots is nil
-	Header   http.Header     // of the response; nil: there is none
-	Status   int             // of the response; 0: there is none
-	Head     htmlmeta.Result // of the page
-	Skipped  string          // why the page was not read
-	TDMRep   *usage.TDMFile  // nil: that of the decision
-	Failed   error           // why not all could be read; it does not prevent an answer
+	Tokens   []string         // of the crawler
+	Decision *policy.Decision // by robots.txt; nil: there is none
+	Header   http.Header      // of the response; nil: there is none
+	Status   int              // of the response; 0: there is none
+	Head     htmlmeta.Result  // of the page
+	Skipped  string           // why the page was not read
+	TDMRep   *usage.TDMFile   // nil: that of the decision
+	Failed   error            // why not all could be read; it does not prevent an answer
 }
 
 // ReadPage reads the head of the page that came with r.Header, as the gate does. Without a
@@ -77,7 +77,7 @@ type UsageAnswer struct {
 // Answer returns what is in force.
 func (r *Reading) Answer() UsageAnswer {
 	in := usage.Input{Path: r.Path}
-	if r.Decision.Robots != nil {
+	if r.Decision != nil {
 		in = r.Decision.UsageInput(r.Path)
 	}
 	in.Header, in.Metas, in.Links, in.TDMRep = r.Header, r.Head.Metas, r.Head.Links, cmp.Or(r.TDMRep, in.TDMRep)

@@ -196,13 +196,13 @@ func (p *Replayer) Replay(r *audit.Entry) (o Outcome, why string) {
 		return Different, "recorded " + describe(r) + ", now no override decides, and no robots.txt was looked at"
 	}
 	var now audit.Entry
-	now.Decide(&d)
+	now.Decide(d)
 	if now.Robots != nil && now.Robots.URL != r.Robots.URL {
 		return Different, logtext.Printable("recorded " + r.Robots.URL + ", which is not the robots.txt of " + r.Origin)
 	}
 	was := r
 	if byResponse(r) {
-		was = beforeResponse(r, &now, &d, c)
+		was = beforeResponse(r, &now, d, c)
 	}
 	if was == nil || !sameDecision(was, &now) {
 		return Different, "recorded " + describe(r) + ", now " + describe(&now)

@@ -88,7 +88,7 @@ func one() (*kept, *audit.Entry) {
 		panic("it can't be decided")
 	}
 	r := &audit.Entry{ID: "ID", Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
-	r.Decide(&d)
+	r.Decide(d)
 	r.Time = r.Decided
 	return s, r
 }
@@ -292,7 +292,7 @@ func TestWithoutRules(t *testing.T) {
 				t.Fatal("it can't be decided")
 			}
 			r := &audit.Entry{Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
-			r.Decide(&d)
+			r.Decide(d)
 			r.Time = at
 			if got := describe(r); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)

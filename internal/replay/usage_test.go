@@ -45,7 +45,7 @@ func stated(t *testing.T, path string) (*kept, *audit.Entry) {
 		t.Fatal("it can't be decided")
 	}
 	r := &audit.Entry{ID: "ID", Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config", Usage: d.Stated.Details()}
-	r.Decide(&d)
+	r.Decide(d)
 	r.Time = r.Decided
 	return s, r
 }
