@@ -62,7 +62,7 @@ func (d *Decision) judge(r Request, readings Readings) {
 		if r.whole && !d.Allow && d.Reason == ByRule && d.Group.HasAllow() { // the group allows other paths than /
 			d.Allow, d.Reason, d.Rule = true, NoMatch, robotstxt.Rule{}
 		}
-	case r.Target.IsRobots():
+	case robotstxt.IsRobots(r.Target.Path):
 		d.Allow, d.Reason = true, Implicit // RFC 9309, 2.2.2
 	case d.Robots.Allow:
 		d.Allow, d.Reason = true, IsUnavailable

@@ -72,7 +72,7 @@ func (u Usage) judge(d *Decision, r Request, readings Readings) {
 	}
 	in.Effort = new(robotstxt.NewEffort())
 	d.Stated = usage.Read(&in)
-	if !u.Refuses() || !d.Allow || !r.Crawler.Declares() || r.forRobots() {
+	if !u.Refuses() || !d.Allow || !r.Crawler.Declares() || ForRobots(r.Target, r.Method) {
 		return
 	}
 	by, _, reserved := d.Stated.Reserved(r.Crawler.Purposes, r.Crawler.ContentUse)
@@ -90,11 +90,11 @@ func (u Usage) judge(d *Decision, r Request, readings Readings) {
 	}
 }
 
-// forRobots reports whether the request is for the robots.txt itself. A gate answers it from its own copy. It
+// ForRobots reports whether a request is for the robots.txt itself. A gate answers it from its own copy. It
 // has to be readable for every crawler, since a crawler that checks for itself obeys it.
-func (r *Request) forRobots() bool {
-	method := cmp.Or(r.Method, http.MethodGet)
-	return (method == http.MethodGet || method == http.MethodHead) && r.Target.IsRobots()
+func ForRobots(t canonical.Target, method string) bool {
+	method = cmp.Or(method, http.MethodGet)
+	return (method == http.MethodGet || method == http.MethodHead) && robotstxt.IsRobots(t.Path)
 }
 
 // tdmrepFor returns the origin's tdmrep.json, as it applies to a request. It returns nil without fetching the file

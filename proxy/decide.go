@@ -25,7 +25,7 @@ func decide(ctx context.Context, in *inbound, k *policy.Crawler, engine decider)
 
 // asksForRobots reports whether a request asks for the robots.txt that is enforced, which the gate itself answers.
 func asksForRobots(in *inbound, d *policy.Decision) bool {
-	return d.Reason != policy.ByOverride && in.target.IsRobots() && (in.method == http.MethodGet || in.method == http.MethodHead)
+	return d.Reason != policy.ByOverride && policy.ForRobots(in.target, in.method)
 }
 
 // checkMethod returns what to answer to a request that names two methods, where overrides permit requests by

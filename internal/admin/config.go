@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"robotsgate/internal/field"
-	"robotsgate/policy/glob"
+	"robotsgate/policy/canonical"
 )
 
 // Config says where health, metrics and the status page are served.
@@ -19,7 +19,7 @@ func Default() Config { return Config{Listen: "127.0.0.1:9310"} }
 // Check reports Hosts that are no names, and makes the others canonical. The caller checks Listen.
 func (c *Config) Check(m *field.Mistakes) {
 	for i, host := range c.Hosts {
-		name, err := glob.Name(host)
+		name, err := canonical.Host(host)
 		m.Require(err == nil, fmt.Sprintf("hosts[%d]", i), "%q is no host name: %v", field.Cut(host), err)
 		c.Hosts[i] = name
 	}

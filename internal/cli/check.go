@@ -98,7 +98,7 @@ func (c *Check) target(url string) (canonical.Target, error) {
 		return canonical.ReadURL(url)
 	}
 	if strings.HasPrefix(url, "/") {
-		return canonical.Target{Scheme: "http", Host: noHost, Path: robotstxt.PathOf(url)}, nil
+		return canonical.Target{Scheme: "http", Host: noHost, Path: canonical.PathOf(url)}, nil
 	}
 	if !strings.Contains(url, "://") {
 		return canonical.Target{}, errors.New("it is neither a URL nor a path: begin it with http://, https:// or /")
@@ -107,7 +107,7 @@ func (c *Check) target(url string) (canonical.Target, error) {
 	if err != nil {
 		return t, err
 	}
-	t.Path = robotstxt.PathOf(url) // as a robots.txt compares it, though the gate may not send it
+	t.Path = canonical.PathOf(url) // as a robots.txt compares it, though the gate may not send it
 	return t, nil
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"robotsgate/internal/field"
 	"robotsgate/policy"
-	"robotsgate/policy/glob"
+	"robotsgate/policy/canonical"
 )
 
 // This file checks what no part can check alone.
@@ -134,8 +134,8 @@ func checkListen(text string) error {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("expected a port between 0 and 65535, got %q", field.Cut(port))
 	}
-	_, notAddr := netip.ParseAddr(host) // glob.Name refuses an address with a zone
-	if _, err := glob.Name(host); host != "" && notAddr != nil && err != nil {
+	_, notAddr := netip.ParseAddr(host) // canonical.Host refuses an address with a zone
+	if _, err := canonical.Host(host); host != "" && notAddr != nil && err != nil {
 		return fmt.Errorf("%q is no host to listen on: %w", field.Cut(host), err)
 	}
 	return nil

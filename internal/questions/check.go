@@ -8,7 +8,6 @@ import (
 	"robotsgate/internal/console"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
-	"robotsgate/policy/robotstxt"
 )
 
 // A checkQuestion is one line of check --batch.
@@ -65,7 +64,7 @@ func Check(rules *policy.Robots, strict bool, line []byte) (any, error) {
 			tokens = []string{token}
 		}
 	}
-	t := canonical.Target{Path: robotstxt.PathOf(*q.URL)}
+	t := canonical.Target{Path: canonical.PathOf(*q.URL)}
 	d := rules.Judge(status, body, t, tokens)
 	a := checkAnswer{Allowed: d.Allow, Reason: d.Reason, Group: d.Group.Name(), Token: d.Token}
 	if d.Reason == policy.ByRule {

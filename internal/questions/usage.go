@@ -14,7 +14,6 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstag"
-	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/usage"
 )
 
@@ -119,7 +118,7 @@ func Usage(rules *policy.Robots, line []byte) (any, error) {
 	if q.URL == nil {
 		return nil, errors.New(`"url" is missing`)
 	}
-	r := Reading{Path: robotstxt.PathOf(*q.URL), Header: http.Header{}}
+	r := Reading{Path: canonical.PathOf(*q.URL), Header: http.Header{}}
 	for i, pair := range q.Headers {
 		if len(pair) != 2 {
 			return nil, fmt.Errorf(`"headers" has %d texts in place %d, not a name and a value`, len(pair), i+1)

@@ -1,4 +1,5 @@
-// Package canonical makes the one form of a URL by which a request is decided, sent and recorded: its [Target].
+// Package canonical makes the one form of a URL by which a request is decided, sent and recorded: its [Target], with
+// the [Host] and the path of that.
 package canonical
 
 import (
@@ -7,9 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"robotsgate/policy/glob"
-	"robotsgate/policy/robotstxt"
 )
 
 // A Target is the URL of a request, in canonical form. The decision, the request that is
@@ -69,7 +67,7 @@ func ReadURL(raw string) (Target, error) {
 		return t, err
 	}
 	if t, err = ParseTarget(scheme, rest[:strings.IndexAny(rest+"/", "/?#;")], "/"); err == nil {
-		t.Path = robotstxt.PathOf(raw)
+		t.Path = PathOf(raw)
 	}
 	return t, err
 }
@@ -116,7 +114,7 @@ func SplitPort(authority string) (host, port string) {
 	return authority[:i], authority[i+1:]
 }
 
-// canonicalAuthority returns the host in the form of [glob.Name], an IPv6 address in brackets, with the port
+// canonicalAuthority returns the host in the form of [Host], an IPv6 address in brackets, with the port
 // unless it is the scheme's own.
 func canonicalAuthority(scheme, authority string) (string, error) {
 	if strings.ContainsRune(authority, '@') {
@@ -130,7 +128,7 @@ func canonicalAuthority(scheme, authority string) (string, error) {
 	if strings.Contains(name, ":") && name[0] != '[' {
 		return "", fmt.Errorf("host %q has more than one colon; write an IPv6 address in brackets", name)
 	}
-	host, err := glob.Name(name)
+	host, err := Host(name)
 	if err != nil {
 		return "", fmt.Errorf("host %q is not valid: %w", name, err)
 	}
@@ -178,7 +176,7 @@ func canonicalPath(uri string) (string, error) {
 		uri = percentEncode(uri)
 	}
 	path, query, hasQuery := strings.Cut(uri, "?")
-	clean := robotstxt.RemoveDotSegments(path)
+	clean := RemoveDotSegments(path)
 	switch {
 	case len(clean) == len(path):
 		return uri, nil
@@ -216,7 +214,3 @@ func percentEncode(s string) string {
 func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
-
-// IsRobots reports whether the target is the origin's robots.txt, in any
-// spelling.
-func (t Target) IsRobots() bool { return robotstxt.IsRobots(t.Path) }

@@ -3,13 +3,16 @@
 // other characters are literal.
 //
 // Compile a pattern with [Host] or [Text], then call [Glob.Match] as often as
-// needed. [Name] returns the canonical form of one host, which is the form that
-// globs of hosts are compared with.
+// needed. Globs of hosts are compared with the canonical form of a host, see [canonical.Host].
 //
 // The package does no I/O. A Glob may be used by several goroutines at once.
 package glob
 
-import "strings"
+import (
+	"strings"
+
+	"robotsgate/policy/canonical"
+)
 
 // A Glob is a compiled pattern. The zero Glob matches only the empty string.
 type Glob struct {
@@ -21,7 +24,18 @@ type Glob struct {
 // Text compiles a pattern for free text such as a User-Agent. It matches the
 // whole text and ignores the case of ASCII letters.
 func Text(pattern string) Glob {
-	return Glob{source: pattern, parts: strings.Split(lower(pattern), "*")}
+	return Glob{source: pattern, parts: strings.Split(canonical.Lower(pattern), "*")}
+}
+
+// Host compiles a glob for host names or literal addresses: *.example.com
+// matches every name below example.com, not example.com itself. A pattern is
+// made canonical as by [canonical.HostPattern].
+func Host(pattern string) (Glob, error) {
+	name, err := canonical.HostPattern(pattern)
+	if err != nil {
+		return Glob{}, err
+	}
+	return Glob{source: name, parts: strings.Split(name, "*"), host: true}, nil
 }
 
 // String returns the pattern. For a host, it is in canonical form.
@@ -34,7 +48,7 @@ func (g Glob) Match(s string) bool {
 	if len(g.parts) == 0 {
 		return s == ""
 	}
-	s = lower(s)
+	s = canonical.Lower(s)
 	if g.host {
 		s = strings.TrimSuffix(s, ".")
 	}
@@ -55,20 +69,3 @@ func (g Glob) Match(s string) bool {
 	}
 	return true
 }
-
-// lower maps ASCII letters only. strings.ToLower would also turn a Kelvin sign
-// into a k, so that two different names would be equal.
-func lower(s string) string {
-	if !strings.ContainsFunc(s, upper) {
-		return s
-	}
-	b := []byte(s)
-	for i, c := range b {
-		if upper(rune(c)) {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b)
-}
-
-func upper(r rune) bool { return 'A' <= r && r <= 'Z' }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"robotsgate/policy/canonical"
 )
 
 func TestText(t *testing.T) {
@@ -160,12 +162,12 @@ func FuzzText(f *testing.F) {
 			}
 			return b.String()
 		}
-		expr := strings.ReplaceAll(regexp.QuoteMeta(latin(lower(pattern))), `\*`, `.*`)
+		expr := strings.ReplaceAll(regexp.QuoteMeta(latin(canonical.Lower(pattern))), `\*`, `.*`)
 		re, err := regexp.Compile(`(?s)\A` + expr + `\z`)
 		if err != nil {
 			t.Skip()
 		}
-		if got, want := Text(pattern).Match(text), re.MatchString(latin(lower(text))); got != want {
+		if got, want := Text(pattern).Match(text), re.MatchString(latin(canonical.Lower(text))); got != want {
 			t.Errorf("Text(%q).Match(%q): got %v, want %v", pattern, text, got, want)
 		}
 	})

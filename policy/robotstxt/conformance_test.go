@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"robotsgate/internal/gatetest"
+	"robotsgate/policy/canonical"
 )
 
 // TestConformance runs the cases of other parsers in the folder that
@@ -32,7 +33,7 @@ func TestConformance(t *testing.T) {
 		if c.Robots != nil {
 			c.RobotsB64 = []byte(*c.Robots)
 		}
-		v := Parse(c.RobotsB64, 0).Decide(PathOf(c.URL), *c.ProductToken)
+		v := Parse(c.RobotsB64, 0).Decide(canonical.PathOf(c.URL), *c.ProductToken)
 		if v.Allowed != *c.Allowed {
 			t.Errorf("%s: %.300q: %s for %q: got allowed %v by %q, want %v", where, c.RobotsB64, c.URL, *c.ProductToken, v.Allowed, v.Rule, *c.Allowed)
 		}

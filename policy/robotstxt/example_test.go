@@ -3,6 +3,7 @@ package robotstxt_test
 import (
 	"fmt"
 
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
 )
 
@@ -18,7 +19,7 @@ Allow: /private/*.html$
 		"https://example.com/private/index.html",
 		"https://example.com/public/",
 	} {
-		v := f.Decide(robotstxt.PathOf(url), "ExampleBot")
+		v := f.Decide(canonical.PathOf(url), "ExampleBot")
 		fmt.Println(v.Allowed, v.Reason, v.Rule.Line, v.Rule)
 	}
 	// Output:

@@ -32,6 +32,9 @@ func newPath(path string) codedPath {
 	return codedPath{string(appendCode(code, path[mark:], always+queryOnly, 0)), at}
 }
 
+// IsRobots reports whether a path is /robots.txt, in whatever spelling.
+func IsRobots(path string) bool { return newPath(path).IsRobots() }
+
 // IsRobots reports whether the path is /robots.txt, without a query.
 func (p codedPath) IsRobots() bool { return p.code == "/robots.txt" }
 

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"robotsgate/policy/canonical"
 )
 
 // Readings returns the plain ways in which common servers read a path that RFC 9309, section 2.2.2,
@@ -21,7 +23,7 @@ func Readings(path string) (readings []string) {
 		query = "?" + encoded(after) + strings.Replace(query, "?", "&", 1)
 	}
 	for _, text := range []string{plain, withoutParameters(plain)} {
-		r := encoded(RemoveDotSegments(slashes.ReplaceAllString(text, "/"))) + query
+		r := encoded(canonical.RemoveDotSegments(slashes.ReplaceAllString(text, "/"))) + query
 		if r != path && !slices.Contains(readings, r) {
 			readings = append(readings, r)
 		}
@@ -113,7 +115,7 @@ func (r Rule) SpellsLike(path string) bool {
 		}
 	}
 	bare, _, _ := strings.Cut(path, "?")
-	return found != spellings{} && !hasDotSegment(withoutParameters(decoded(bare)))
+	return found != spellings{} && !canonical.HasDotSegment(withoutParameters(decoded(bare)))
 }
 
 // HidesDotSegment reports whether path has a dot segment next to an encoded
@@ -125,7 +127,7 @@ func HidesDotSegment(path string) bool {
 		return false // most paths, without allocating
 	}
 	decoded := decodeSeparators.Replace(path)
-	return decoded != path && hasDotSegment("/"+decoded)
+	return decoded != path && canonical.HasDotSegment("/"+decoded)
 }
 
 var decodeSeparators = strings.NewReplacer("%2F", "/", "%2f", "/", "%5C", "/", "%5c", "/", `\`, "/")

@@ -1,11 +1,11 @@
 // Package robotstxt parses robots.txt files and decides whether a crawler may
 // request a path, as specified by RFC 9309.
 //
-// Use [Parse] first, and then [File.Decide] with the path of a URL, see [PathOf], and the
+// Use [Parse] first, and then [File.Decide] with the path of a URL, see [canonical.PathOf], and the
 // crawler's product token:
 //
 //	f := robotstxt.Parse(data, 0)
-//	v := f.Decide(robotstxt.PathOf(url), "ExampleBot")
+//	v := f.Decide(canonical.PathOf(url), "ExampleBot")
 //
 // [File.Group] returns the rules of one crawler, and [Group.Fields] the other lines that
 // bind it, such as Crawl-delay. Servers read some paths in several ways, see [Readings].

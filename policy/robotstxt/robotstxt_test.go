@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"robotsgate/internal/gatetest"
+	"robotsgate/policy/canonical"
 )
 
 // TestArchives checks the package against testdata/*.txtar. Each archive begins with a
@@ -81,7 +82,7 @@ func checkVerdict(t *testing.T, f *File, line string) {
 		return
 	}
 	url, want := rest[:i], rest[i+1:]
-	v := f.Decide(PathOf(url), strings.Split(tokens, ",")...)
+	v := f.Decide(canonical.PathOf(url), strings.Split(tokens, ",")...)
 	got := string(v.Reason)
 	if v.Reason == ByRule {
 		got = map[bool]string{true: "allow:", false: "deny:"}[v.Allowed] + strconv.Itoa(v.Rule.Line)

@@ -12,6 +12,7 @@ import (
 
 	"robotsgate/htmlmeta"
 	"robotsgate/internal/gatetest"
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/usage"
@@ -40,7 +41,7 @@ func compareDetails(a, b usage.Detail) int { return cmp.Compare(fmt.Sprint(a), f
 
 // input returns what is known of the row's URL.
 func (r row) input(t testing.TB) *usage.Input {
-	in := &usage.Input{Path: robotstxt.PathOf(r.URL), Header: http.Header{}}
+	in := &usage.Input{Path: canonical.PathOf(r.URL), Header: http.Header{}}
 	if r.Robots != nil {
 		r.RobotsBase64 = []byte(*r.Robots)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/usage"
 )
@@ -19,7 +20,7 @@ func same(a, b usage.Stated) bool {
 // robotsInput returns what a robots.txt is for a path.
 func robotsInput(robots []byte, path string) *usage.Input {
 	f := robotstxt.Parse(robots, 0)
-	return &usage.Input{Robots: f, Group: f.Group("ExampleBot"), Path: robotstxt.PathOf(path)}
+	return &usage.Input{Robots: f, Group: f.Group("ExampleBot"), Path: canonical.PathOf(path)}
 }
 
 // fuzzRobots asserts that what is stated comes from a line with the key, and that unrelated lines
@@ -124,7 +125,7 @@ func FuzzTDMRep(f *testing.F) {
 			if (file == nil) != (err != nil) {
 				t.Fatalf("%q: got %v, %v", text, file, err)
 			}
-			return usage.Read(&usage.Input{Path: robotstxt.PathOf(path), TDMRep: file}), err == nil
+			return usage.Read(&usage.Input{Path: canonical.PathOf(path), TDMRep: file}), err == nil
 		}
 		got, ok := read(text)
 		if len(got.Preferences) > 1 || len(got.Licenses) > len(got.Preferences) || !ok && len(got.Preferences) > 0 {

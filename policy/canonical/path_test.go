@@ -1,4 +1,4 @@
-package robotstxt
+package canonical
 
 import "testing"
 

@@ -1,4 +1,4 @@
-package glob
+package canonical
 
 import (
 	"errors"
@@ -14,12 +14,12 @@ import (
 // names such as _acme.example are in use.
 var profile = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.BidiRule())
 
-// Name returns the canonical form of a host name or address: in lower case,
+// Host returns the canonical form of a host name or address: in lower case,
 // without the dot of the root, international names in ASCII (RFC 5891), IPv6
 // without brackets, IPv4 in IPv6 as IPv4. It refuses all spellings of an IPv4
 // address but four decimal numbers: some resolvers take 0x7f.1 and 2130706433
 // for 127.0.0.1, others for names.
-func Name(host string) (string, error) {
+func Host(host string) (string, error) {
 	name, err := canonicalName(host)
 	if err != nil {
 		return "", explain(host, err)
@@ -27,19 +27,17 @@ func Name(host string) (string, error) {
 	return name, nil
 }
 
-// Host compiles a glob for host names or literal addresses: *.example.com
-// matches every name below example.com, not example.com itself. A pattern is
-// made canonical as by [Name], as far as its stars permit.
-func Host(pattern string) (Glob, error) {
-	canonical := canonicalName
-	if strings.Contains(pattern, "*") {
-		canonical = canonicalPattern
+// HostPattern returns the canonical form of a host in which each * stands for any text: as by [Host], as far
+// as its stars permit.
+func HostPattern(pattern string) (string, error) {
+	if !strings.Contains(pattern, "*") {
+		return Host(pattern)
 	}
-	name, err := canonical(pattern)
+	name, err := canonicalPattern(pattern)
 	if err != nil {
-		return Glob{}, explain(pattern, err)
+		return "", explain(pattern, err)
 	}
-	return Glob{source: name, parts: strings.Split(name, "*"), host: true}, nil
+	return name, nil
 }
 
 // explain returns the error for a common mistake, or else err.
@@ -82,7 +80,7 @@ func canonicalName(host string) (string, error) {
 // canonicalPattern makes a pattern with a star canonical. One with two colons is for IPv6 addresses in their canonical
 // form (RFC 5952).
 func canonicalPattern(pattern string) (string, error) {
-	bare := withoutBrackets(lower(pattern))
+	bare := withoutBrackets(Lower(pattern))
 	if strings.Count(bare, ":") > 1 && strings.Trim(bare, "0123456789abcdef:*") == "" {
 		return bare, nil
 	}
@@ -92,7 +90,7 @@ func canonicalPattern(pattern string) (string, error) {
 	}
 	labels := strings.Split(strings.TrimSuffix(pattern, "."), ".")
 	for i, label := range labels {
-		ascii := lower(label)
+		ascii := Lower(label)
 		if !strings.Contains(label, "*") {
 			var err error
 			if ascii, err = toASCII(label); err != nil {
@@ -111,7 +109,7 @@ func canonicalPattern(pattern string) (string, error) {
 // toASCII returns a name in lower case, and in ASCII if it is international.
 func toASCII(name string) (string, error) {
 	if !strings.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		return lower(name), nil
+		return Lower(name), nil
 	}
 	ascii, err := profile.ToASCII(name)
 	if err != nil || !utf8.ValidString(name) {
@@ -174,3 +172,20 @@ func withoutBrackets(host string) string {
 	}
 	return host
 }
+
+// Lower maps ASCII letters only. strings.ToLower would also turn a Kelvin sign
+// into a k, so that two different names would be equal.
+func Lower(s string) string {
+	if !strings.ContainsFunc(s, upper) {
+		return s
+	}
+	b := []byte(s)
+	for i, c := range b {
+		if upper(rune(c)) {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+func upper(r rune) bool { return 'A' <= r && r <= 'Z' }

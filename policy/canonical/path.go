@@ -1,8 +1,6 @@
-package robotstxt
+package canonical
 
-import (
-	"strings"
-)
+import "strings"
 
 // PathOf returns the path and query of a URL, or of a text that resembles one:
 // "example.com/x", "//example.com/x", "/x", "http://example.com?x" and
@@ -29,9 +27,6 @@ func PathOf(rawURL string) string {
 	return clean + target[len(path):]
 }
 
-// IsRobots reports whether a path is /robots.txt, in whatever spelling.
-func IsRobots(path string) bool { return newPath(path).IsRobots() }
-
 // afterUserinfo returns the part of a URL after "scheme://" or "//" and after the user
 // name and password. In "example.com/?u=http://a" the colon comes too late to end a
 // scheme.
@@ -51,7 +46,7 @@ func afterUserinfo(url string) string {
 // section 5.2.4). Like servers, it reads %2e as a dot there. Empty segments
 // stay. The result begins with a slash.
 func RemoveDotSegments(path string) string {
-	if strings.HasPrefix(path, "/") && !hasDotSegment(path) {
+	if strings.HasPrefix(path, "/") && !HasDotSegment(path) {
 		return path
 	}
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
@@ -72,8 +67,8 @@ func RemoveDotSegments(path string) string {
 	return "/" + strings.Join(kept, "/")
 }
 
-// hasDotSegment reports whether any segment of path is "." or "..".
-func hasDotSegment(path string) bool {
+// HasDotSegment reports whether any segment of path is "." or "..", or %2e for a dot.
+func HasDotSegment(path string) bool {
 	for i := 0; i < len(path); i++ {
 		if path[i] != '/' || i+1 == len(path) || path[i+1] != '.' && path[i+1] != '%' {
 			continue
