@@ -32,7 +32,7 @@ type RedisServer struct {
 }
 
 // Redis starts a server until the test ends, with more lines of its configuration as arguments, such
-// as "--requirepass", "secret". Without a program for it the test is skipped: see [Missing].
+// as "--requirepass", "secret". Without a program for it the test is skipped.
 func Redis(t testing.TB, args ...string) *RedisServer {
 	t.Helper()
 	r := newRedis(t)
@@ -153,6 +153,22 @@ func (r *RedisServer) Kill() {
 	defer r.mu.Unlock()
 	_ = r.cmd.Process.Kill() // it may have ended
 	<-r.exited
+}
+
+// Stop stops the process without ending it, so that it answers nothing, until Continue.
+func (r *RedisServer) Stop() { r.signal("STOP") }
+
+// Continue ends the effect of Stop.
+func (r *RedisServer) Continue() { r.signal("CONT") }
+
+// signal uses a shell, so that tests of other systems compile too.
+func (r *RedisServer) signal(name string) {
+	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if out, err := exec.Command("sh", "-c", fmt.Sprintf("kill -%s %d", name, r.cmd.Process.Pid)).CombinedOutput(); err != nil {
+		r.t.Fatalf("%v\n%s", err, out)
+	}
 }
 
 // Restart starts the process again, empty, on the same port.
