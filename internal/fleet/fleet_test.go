@@ -234,7 +234,8 @@ func TestLostStore(t *testing.T) {
 			if _, err := g.clock.Reserve(pace.Reservation{Key: "a", Since: -1}); err != errAway {
 				t.Errorf("a reservation: %v", err)
 			}
-			if !strings.Contains(g.logged.String(), c.advice) || strings.Contains(g.logged.String(), "s3cret") {
+			g.wait(t, "the advice in the log", func(Status) bool { return strings.Contains(g.logged.String(), c.advice) })
+			if strings.Contains(g.logged.String(), "s3cret") {
 				t.Errorf("the log is\n%s", g.logged)
 			}
 			c.find(redis)

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"robotsgate/internal/logtext"
 )
 
 // errAway is the error of calls while the store can't be used. They don't wait.
@@ -28,20 +26,20 @@ type link struct {
 	onUp, onDown func()       // called when the state changes
 	timeout      atomic.Int64 // of one call, a time.Duration
 	log          *slog.Logger
-	warned       logtext.Minute
 
 	calls, failures atomic.Uint64
 
 	session atomic.Int64  // number of the time between two losses of the store; 0 while it is away
 	lost    chan struct{} // has an element after a loss
 
-	mu    sync.Mutex
-	since time.Time // of the state
-	err   error     // why it is away
+	mu     sync.Mutex
+	since  time.Time            // of the state
+	err    error                // why it is away
+	warned map[string]time.Time // when each advice was logged last
 }
 
 func newLink(timeout time.Duration, log *slog.Logger) *link {
-	l := &link{onUp: func() {}, onDown: func() {}, log: log, lost: make(chan struct{}, 1), since: time.Now(), err: errors.New("not connected yet")}
+	l := &link{onUp: func() {}, onDown: func() {}, log: log, lost: make(chan struct{}, 1), since: time.Now(), err: errors.New("not connected yet"), warned: map[string]time.Time{}}
 	l.timeout.Store(int64(timeout))
 	return l
 }
@@ -102,9 +100,18 @@ func (l *link) lose(session int64, err error) {
 	}
 }
 
+// warn logs each advice once a minute. A store whose password has changed may first break a connection off, and then
+// refuse the login: the second line says what to do.
 func (l *link) warn(err error) {
-	if l.warned.Add() > 0 {
-		l.log.Warn("the fleet's store is away: this gate goes on alone", "error", err, "advice", advice(err))
+	advice := advice(err)
+	l.mu.Lock()
+	due := time.Since(l.warned[advice]) >= time.Minute
+	if due {
+		l.warned[advice] = time.Now()
+	}
+	l.mu.Unlock()
+	if due {
+		l.log.Warn("the fleet's store is away: this gate goes on alone", "error", err, "advice", advice)
 	}
 }
 
