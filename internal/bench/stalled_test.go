@@ -24,8 +24,7 @@ import (
 )
 
 // BenchmarkStalled reports the peak resident memory of a gate with clients that ask for large bodies and
-// do not read them, or send large bodies that the origin does not read. It must be within the default of limits.memory,
-// which docs/limits.md says is enough for 2,000 connections.
+// do not read them, or send large bodies that the origin does not read. It must be within the default of limits.memory.
 func BenchmarkStalled(b *testing.B) {
 	o := newOrigins(b)
 	program := buildGate(b)

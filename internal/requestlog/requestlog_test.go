@@ -127,7 +127,7 @@ func TestBounded(t *testing.T) {
 func TestFlood(t *testing.T) {
 	for _, test := range []struct {
 		form Form
-		max  int // as docs/limits.md says
+		max  int
 	}{{ForScreen(&Screen{}), 100}, {ForLog(slog.DiscardHandler), 1000}} {
 		const flood = 2000
 		stopped, going := make(chan int), make(chan struct{})
