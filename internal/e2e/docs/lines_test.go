@@ -70,6 +70,30 @@ func TestReadmeShell(t *testing.T) {
 	}
 }
 
+// TestReadmeCatalogue crawls the catalogue of the sample site with the spider of docs/clients.md, which says how many
+// requests that takes.
+func TestReadmeCatalogue(t *testing.T) {
+	gatetest.Needs(t, "scrapy")
+	dir := t.TempDir()
+	for _, program := range blocks(t, "python") {
+		if strings.Contains(program, "class Catalogue") {
+			gatetest.Write(t, filepath.Join(dir, "catalogue.py"), program)
+		}
+	}
+	line := regexp.MustCompile(`(?m)^(robotsgate demo -- scrapy .*?) +# (.*)$`).FindStringSubmatch(gatetest.Read(t, "docs/clients.md"))
+	if line == nil {
+		t.Fatal("docs/clients.md does not crawl the catalogue")
+	}
+	cmd := exec.Command("sh", "-c", strings.Replace(line[1], "-L ERROR", "-L INFO", 1)) // INFO: with the reason of its end
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "robotsgate: "+line[2]+"\n") {
+		t.Errorf("%v: %s printed %s, want %s", err, line[1], out, line[2])
+	}
+	if n := strings.Count(gatetest.Read(t, filepath.Join(dir, "titles.csv")), "\n"); n != 182 { // with the names of columns
+		t.Errorf("titles.csv has %d lines, want 182", n)
+	}
+}
+
 // TestReadmeInstall installs the program and starts it, as README.md says.
 func TestReadmeInstall(t *testing.T) {
 	gatetest.Long(t)
