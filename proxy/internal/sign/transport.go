@@ -1,7 +1,6 @@
 package sign
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"net/http"
@@ -50,22 +49,26 @@ type signingTransport struct {
 }
 
 func (t *signingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, _, err := t.send(r)
+	return resp, err
+}
+
+func (t *signingTransport) send(r *http.Request) (*http.Response, Signature, error) {
 	begun := time.Now()
 	fields, err := t.sign(r, begun)
 	if err != nil {
 		if r.Body != nil {
 			r.Body.Close()
 		}
-		return nil, fmt.Errorf("%w: %w", ErrUnsigned, err)
+		return nil, Signature{}, fmt.Errorf("%w: %w", ErrUnsigned, err)
 	}
 	signed := r.WithContext(r.Context())
 	signed.Header = withoutSignatures(r.Header)
 	values := [...]string{fields.Agent, fields.Input, fields.Signature}
 	signed.Header["Signature-Agent"], signed.Header["Signature-Input"], signed.Header["Signature"] = values[0:1:1], values[1:2:2], values[2:3:3]
-	if result, ok := r.Context().Value(signatureKey{}).(*Signature); ok {
-		*result = Signature{t.signer.KeyID(), time.Since(begun)}
-	}
-	return t.next.RoundTrip(signed)
+	by := Signature{t.signer.KeyID(), time.Since(begun)}
+	resp, err := t.next.RoundTrip(signed)
+	return resp, by, err
 }
 
 func (t *signingTransport) sign(r *http.Request, created time.Time) (Fields, error) {
@@ -84,14 +87,13 @@ type Signature struct {
 	Took time.Duration // to make the signature
 }
 
-// signatureKey is the key of the *Signature in the context of a request, for [RoundTrip].
-type signatureKey struct{}
-
-// RoundTrip sends a request with a transport that may sign it, and returns how it was signed.
+// RoundTrip sends a request, and returns how it was signed, if t is of [Signing.Transport].
 func RoundTrip(t http.RoundTripper, r *http.Request) (*http.Response, Signature, error) {
-	var s Signature
-	resp, err := t.RoundTrip(r.WithContext(context.WithValue(r.Context(), signatureKey{}, &s)))
-	return resp, s, err
+	if signing, ok := t.(*signingTransport); ok {
+		return signing.send(r)
+	}
+	resp, err := t.RoundTrip(r)
+	return resp, Signature{}, err
 }
 
 // withoutSignatures returns a copy of a request's header without the fields of a signature, in every spelling that a
