@@ -3,7 +3,6 @@ package gatetest
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -42,19 +41,11 @@ import (
 //	pass DURATION        wait
 //	gzip FILE FILE       compress the first file to the second
 //	occupy NAME          listen on a port and set $NAME to its host:port
-//
-// The condition [long] is met if the long tests run.
 func Params(dir string) testscript.Params {
 	return testscript.Params{
 		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Condition: func(name string) (bool, error) {
-			if name != "long" {
-				return false, fmt.Errorf("there is no condition %q: see gatetest.Params", name)
-			}
-			return LongTests(), nil
-		},
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			env.Setenv("HOME", home)
