@@ -286,7 +286,7 @@ func (x *exchange) roundTrip(r *http.Request) (*http.Response, sign.Signature, e
 // reportAnswer says how the origin has answered, so that others may be sent.
 func (x *exchange) reportAnswer(resp *http.Response) {
 	if x.turn != nil {
-		x.turn.Done(paceAnswer(resp))
+		x.turn.Done(paceResponse(resp))
 		x.turn = nil
 	}
 }

@@ -185,10 +185,10 @@ func seconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Round(time.Millisecond).Milliseconds())/1000, 'f', -1, 64)
 }
 
-// paceAnswer returns what the pacer needs to know of a response; nil: there was none.
-func paceAnswer(resp *http.Response) pace.Answer {
+// paceResponse returns what the pacer needs to know of a response; nil: there was none.
+func paceResponse(resp *http.Response) pace.Response {
 	if resp == nil {
-		return pace.Answer{}
+		return pace.Response{}
 	}
-	return pace.Answer{Status: resp.StatusCode, RetryAfter: resp.Header.Get("Retry-After"), Date: resp.Header.Get("Date")}
+	return pace.Response{Status: resp.StatusCode, RetryAfter: resp.Header.Get("Retry-After"), Date: resp.Header.Get("Date")}
 }

@@ -86,7 +86,7 @@ func (p *pacedGates) send(t *testing.T, gate int, interval time.Duration) {
 		p.mu.Lock()
 		p.at = append(p.at, time.Since(p.begun))
 		p.mu.Unlock()
-		turn.Done(pace.Answer{})
+		turn.Done(pace.Response{})
 	})
 }
 

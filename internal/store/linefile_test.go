@@ -38,7 +38,7 @@ func send(t *testing.T, p *pace.Pacer, most int) (n int) {
 		if err != nil {
 			break
 		}
-		turn.Done(pace.Answer{Status: 200})
+		turn.Done(pace.Response{Status: 200})
 	}
 	return n
 }

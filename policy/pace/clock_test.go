@@ -114,7 +114,7 @@ func (g *gates) send(ctx context.Context, gate int, name string, r Request) {
 }
 
 // sendFor is send with the answer of the origin.
-func (g *gates) sendFor(ctx context.Context, gate int, name string, r Request, a Answer) {
+func (g *gates) sendFor(ctx context.Context, gate int, name string, r Request, a Response) {
 	pacer := g.Pacer
 	g.Pacer = g.pacers[gate]
 	defer func() { g.Pacer = pacer }()
@@ -458,7 +458,7 @@ func TestSharedAtOnce(t *testing.T) {
 			if turn.By != want.by || turn.Held.Round(time.Second) != want.held || want.held == 0 && turn.Held != 0 {
 				t.Errorf("got %v by %q, want %v by %q", turn.Held, turn.By, want.held, want.by)
 			}
-			turn.Done(Answer{})
+			turn.Done(Response{})
 		}
 	})
 }

@@ -158,7 +158,7 @@ func (f *fuzzFleet) request(t *testing.T, i int, b byte) {
 		if r.err = err; err != nil {
 			return
 		}
-		turn.Done(Answer{Status: 200})
+		turn.Done(Response{Status: 200})
 		r.started = time.Now()
 		f.last = r.started
 		f.starts = append(f.starts, r)

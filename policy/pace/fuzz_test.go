@@ -71,7 +71,7 @@ func runFuzz(t *testing.T, input []byte) {
 			mu.Unlock()
 			if err == nil {
 				time.Sleep(time.Duration(b&7) * 10 * time.Millisecond) // fake clock
-				turn.Done(Answer{Status: r.answer})
+				turn.Done(Response{Status: r.answer})
 			}
 		})
 		synctest.Wait()

@@ -111,7 +111,7 @@ func (f limit) observed(p *Pacer, t *Turn) {
 	}()
 }
 
-func (limit) answered(*Pacer, *Turn, Answer) {}
+func (limit) answered(*Pacer, *Turn, Response) {}
 
 // name returns the key of the limit among those of all rules.
 func (l Limit) name() string { return string(l.By) + " " + l.Key }

@@ -143,7 +143,7 @@ func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
 		}
 		ok, err := p.admit(turn)
 		if err != nil {
-			turn.Done(Answer{})
+			turn.Done(Response{})
 			return nil, err
 		}
 		if ok {

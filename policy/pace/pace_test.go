@@ -38,7 +38,7 @@ func (s *schedule) add(format string, args ...any) {
 }
 
 // send sends a request in a goroutine of its own, and answers it at once when it starts.
-func (s *schedule) send(ctx context.Context, name string, r Request, a Answer) {
+func (s *schedule) send(ctx context.Context, name string, r Request, a Response) {
 	s.wg.Go(func() {
 		turn, err := s.Wait(ctx, r)
 		if late, ok := errors.AsType[*TooLate](err); ok {
@@ -76,7 +76,7 @@ func (s *schedule) remembered() int {
 	return len(s.origins)
 }
 
-var ok = Answer{Status: 200}
+var ok = Response{Status: 200}
 
 func to(crawler string, interval time.Duration) Request {
 	return Request{Origin: "http://shop.example:80", Crawler: crawler, Token: crawler, CrawlDelay: interval}

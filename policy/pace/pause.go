@@ -37,7 +37,7 @@ func (p *Pause) forgotten(now time.Duration) bool { return !p.First && p.Ends <=
 //
 // Only the answer to a first request after the pause doubles it or ends it: by others the origin has not seen
 // that the crawler obeys. A request of another gate may start after the pause began and before the store has it.
-func (p *Pause) answered(a Answer, start, now, longest time.Duration) bool {
+func (p *Pause) answered(a Response, start, now, longest time.Duration) bool {
 	obeyed := p.First && start >= p.Since
 	switch {
 	case a.asks() && longest > 0:
@@ -60,22 +60,22 @@ func (p *Pause) answered(a Answer, start, now, longest time.Duration) bool {
 	return true
 }
 
-// An Answer is what an origin has answered. Its zero value stands for none.
-type Answer struct {
+// A Response is the part of a response of an origin that matters to the pace. Its zero value stands for none.
+type Response struct {
 	Status     int
 	RetryAfter string // the header field, "" if there is none
 	Date       string // the header field: a date in RetryAfter is one of the same clock
 }
 
 // asks reports whether the origin asks for a pause.
-func (a Answer) asks() bool {
+func (a Response) asks() bool {
 	return a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable
 }
 
 // Done says how the request has been answered, and lets others start. It may be called once.
 //
 // If the answer begins or ends a pause, and gates share pauses, it returns when they do.
-func (t *Turn) Done(a Answer) {
+func (t *Turn) Done(a Response) {
 	p := t.pacer
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +103,7 @@ func (pauses) arrive(_ *Pacer, a *arrival) {
 	}
 }
 
-func (pauses) answered(p *Pacer, t *Turn, a Answer) {
+func (pauses) answered(p *Pacer, t *Turn, a Response) {
 	now, longest := p.now(), p.settings.BackOff
 	asks := longest > 0 && a.asks()
 	o := p.origins[t.request.Origin]
@@ -187,7 +187,7 @@ func (o *origin) probe(token string, now time.Duration) bool {
 
 // retryAfter reads the Retry-After field (RFC 9110, 10.2.3). A date in the past is no time at all. The
 // origin's clock may differ from the gate's, so a date counts from the answer's own.
-func (a Answer) retryAfter() (time.Duration, bool) {
+func (a Response) retryAfter() (time.Duration, bool) {
 	if until, err := http.ParseTime(a.RetryAfter); err == nil {
 		now, err := http.ParseTime(a.Date)
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 
 var patient = Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 10 * time.Minute, MaxQueue: 1000, BackOff: time.Minute}
 
-func busy(retryAfter string) Answer {
-	return Answer{Status: http.StatusTooManyRequests, RetryAfter: retryAfter}
+func busy(retryAfter string) Response {
+	return Response{Status: http.StatusTooManyRequests, RetryAfter: retryAfter}
 }
 
 // TestPause: a token's requests pause after a 429; then one goes first, and the others follow when its
@@ -52,7 +52,7 @@ func TestPausesDouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSchedule(patient)
 		var held []time.Duration
-		for _, a := range []Answer{busy(""), busy("soon"), {Status: 503}, busy(""), busy(""), busy("-1"), ok, busy(""), ok} {
+		for _, a := range []Response{busy(""), busy("soon"), {Status: 503}, busy(""), busy(""), busy("-1"), ok, busy(""), ok} {
 			turn, err := s.Wait(t.Context(), to("a", 0))
 			if err != nil {
 				t.Fatal(err)
@@ -96,7 +96,7 @@ func TestAnswersInFlight(t *testing.T) {
 			turns = append(turns, turn)
 		}
 		time.Sleep(time.Second) // fake clock
-		for i, a := range []Answer{busy(""), busy(""), busy("8"), ok} {
+		for i, a := range []Response{busy(""), busy(""), busy("8"), ok} {
 			turns[i].Done(a)
 		}
 		s.send(t.Context(), "a", to("a", 0), ok)
@@ -110,7 +110,7 @@ func TestFirstFails(t *testing.T) {
 		s := newSchedule(patient)
 		s.send(t.Context(), "a", to("a", 0), busy("5"))
 		s.wg.Wait()
-		s.send(t.Context(), "fails", to("a", 0), Answer{})
+		s.send(t.Context(), "fails", to("a", 0), Response{})
 		s.send(t.Context(), "follows", to("a", 0), ok)
 		s.wants(t, "0s a", "5s fails", "5s follows")
 	})
@@ -207,7 +207,7 @@ func TestRetryAfter(t *testing.T) {
 			{"99999999999999999999", "", -1}, {"9223372036854775807", "", forever / time.Second * time.Second},
 			{"", "", -1}, {"-1", "", -1}, {"+1", "", -1}, {"1.5", "", -1}, {" 1", "", -1}, {"1e3", "", -1}, {"soon", "", -1}, {"Mon, 99 Foo 2026 00:00:00 GMT", "", -1},
 		} {
-			a := Answer{Status: 429, RetryAfter: c.retryAfter, Date: c.date}
+			a := Response{Status: 429, RetryAfter: c.retryAfter, Date: c.date}
 			if got, ok := a.retryAfter(); ok != (c.want >= 0) || ok && got != c.want {
 				t.Errorf("%q at %q: %v, %v, want %v", c.retryAfter, c.date, got, ok, c.want)
 			}

@@ -12,7 +12,7 @@ type rule interface {
 	// observed counts a request of report mode, which has started whatever the rule says.
 	observed(p *Pacer, t *Turn)
 	// answered applies the answer of the origin. It may release the lock meanwhile.
-	answered(p *Pacer, t *Turn, a Answer)
+	answered(p *Pacer, t *Turn, a Response)
 }
 
 // passive is a rule that does nothing. Others embed it for the methods that they do not need.
@@ -21,7 +21,7 @@ type passive struct{}
 func (passive) arrive(*Pacer, *arrival)           {}
 func (passive) admit(*Pacer, *Turn) (bool, error) { return true, nil }
 func (passive) observed(*Pacer, *Turn)            {}
-func (passive) answered(*Pacer, *Turn, Answer)    {}
+func (passive) answered(*Pacer, *Turn, Response)  {}
 
 // An arrival is a request that is to start, and what the rules have said of it so far.
 type arrival struct {

@@ -70,7 +70,7 @@ func (p *Pause) admit(now, longest time.Duration) (wait time.Duration, first boo
 
 // shareAnswer applies an answer to the pause that the gates share. mine is this gate's own pause before the
 // answer. The lock is released meanwhile.
-func (p *Pacer) shareAnswer(t *Turn, a Answer, mine Pause) {
+func (p *Pacer) shareAnswer(t *Turn, a Response, mine Pause) {
 	if !p.sharesPauses() {
 		return
 	}

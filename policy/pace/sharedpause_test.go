@@ -60,7 +60,7 @@ func TestSharedPause(t *testing.T) {
 func TestSharedSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGates(3, patient)
-		for i, a := range []Answer{busy(""), busy(""), {Status: 503}, ok, busy(""), busy("")} {
+		for i, a := range []Response{busy(""), busy(""), {Status: 503}, ok, busy(""), busy("")} {
 			g.sendFor(t.Context(), i%3, fmt.Sprint("r", i), to("a", 0), a)
 			g.wg.Wait()
 		}
@@ -82,7 +82,7 @@ func TestSharedInFlight(t *testing.T) {
 			turns = append(turns, turn)
 		}
 		time.Sleep(time.Second) // fake clock
-		for i, a := range []Answer{busy(""), busy(""), busy("8"), ok} {
+		for i, a := range []Response{busy(""), busy(""), busy("8"), ok} {
 			turns[i].Done(a)
 		}
 		g.sendFor(t.Context(), 3, "first", to("a", 0), busy(""))
@@ -96,7 +96,7 @@ func TestSharedInFlight(t *testing.T) {
 // neither end it nor double it.
 func TestSharedMeanwhile(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer Answer
+		answer Response
 		want   []string
 	}{
 		"ended":   {ok, []string{"0s busy", "5s learned", "15s follows"}},
@@ -152,7 +152,7 @@ func TestSharedFirstLost(t *testing.T) {
 		if _, err := g.pacers[1].Wait(t.Context(), to("a", 0)); err != nil { // and is never done
 			t.Fatal(err)
 		}
-		g.sendFor(t.Context(), 2, "fails", to("a", 0), Answer{})
+		g.sendFor(t.Context(), 2, "fails", to("a", 0), Response{})
 		g.wg.Wait()
 		g.send(t.Context(), 0, "follows", to("a", 0))
 		g.wants(t, "0s busy", "10s fails", "10s follows")
