@@ -20,6 +20,7 @@ type head struct {
 	text      atom.Atom // the element whose text comes next
 	templates int       // that are open: their content is no part of the head
 	cut       []byte    // the tags of named metas and of links that may be to licences, as written
+	lower     []byte    // a tag in small letters, for the next one too
 }
 
 // scan reads up to the end of the head. It returns nil at the end of the head or of the page.
@@ -62,11 +63,11 @@ func (h *head) startTag() (ended bool) {
 		name = local
 	}
 	element := atom.Lookup(name)
-	if h.templates == 0 && (element == atom.Meta || element == atom.Link) {
-		begin, lower := len(h.cut), bytes.ToLower(raw)
-		wanted := element == atom.Link && (bytes.Contains(lower, []byte("license")) || bytes.IndexByte(lower, '&') > 0)
+	if h.templates == 0 && (element == atom.Meta && h.contains(raw, "name") ||
+		element == atom.Link && (h.contains(raw, "license") || bytes.IndexByte(raw, '&') > 0)) {
+		begin, wanted := len(h.cut), element == atom.Link
 		h.cut = append(append(append(h.cut, '<'), name...), raw[bytes.IndexAny(raw, space+"/>"):]...) // TagAttr changes raw
-		for key := []byte(nil); more && element == atom.Meta && !wanted && bytes.Contains(lower, []byte("name")); {
+		for key := []byte(nil); more && !wanted; {
 			key, _, more = h.z.TagAttr()
 			wanted = string(key) == "name"
 		}
@@ -90,6 +91,17 @@ func (h *head) startTag() (ended bool) {
 		ended = true
 	}
 	return ended && h.templates == 0
+}
+
+// contains reports whether a tag has a word, which is in small letters, in letters of any case.
+func (h *head) contains(tag []byte, word string) bool {
+	h.lower = append(h.lower[:0], tag...)
+	for i, c := range h.lower {
+		if 'A' <= c && c <= 'Z' {
+			h.lower[i] = c + 'a' - 'A'
+		}
+	}
+	return bytes.Contains(h.lower, []byte(word))
 }
 
 // endTag handles an end tag and reports whether it ends the head.

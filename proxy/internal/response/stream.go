@@ -88,23 +88,29 @@ func (s *Stream) WriteTo(w io.Writer) (written int64, err error) {
 func (s *Stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 	defer s.limit.End()
 	flusher, _ := w.(http.Flusher)
-	n, err := s.readFirst(buf)
+	send := func(p []byte) error {
+		m, err := w.Write(p)
+		written += int64(m)
+		if err != nil {
+			s.Failed = "the client left"
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				s.Failed = "the client does not read its response"
+			}
+		}
+		return err
+	}
+	p, err, failed := s.readFirst(buf, send)
 	for {
-		if n > 0 {
-			m, werr := w.Write(buf[:n])
-			written += int64(m)
-			if werr != nil {
-				s.Failed = "the client left"
-				if errors.Is(werr, os.ErrDeadlineExceeded) {
-					s.Failed = "the client does not read its response"
-				}
-				return written, werr
-			}
-			// The end of the response flushes too, and net/http buffers nothing of a write
-			// that is larger than its own buffer.
-			if flusher != nil && err == nil && n < len(buf) {
-				flusher.Flush()
-			}
+		if failed == nil && len(p) > 0 {
+			failed = send(p)
+		}
+		if failed != nil {
+			return written, failed
+		}
+		// The end of the response flushes too, and net/http buffers nothing of a write
+		// that is larger than its own buffer.
+		if flusher != nil && err == nil && len(p) > 0 && len(p) < len(buf) {
+			flusher.Flush()
 		}
 		if err == io.EOF {
 			s.out.dropUpload()
@@ -114,43 +120,58 @@ func (s *Stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 			s.out.Flush() // so that the client sees how far the response came
 			return written, err
 		}
+		var n int
 		n, err = s.Read(buf)
+		p = buf[:n]
 	}
 }
 
-// HeadDelay is how long a response's head waits for the first bytes of its body, so that both
-// go out in one write. It must be short: an event stream may send nothing for an hour.
+// HeadDelay is how long a response's head waits for the first bytes of its body, so that both go out in one write. It
+// must be short: an event stream may send nothing for an hour.
 const HeadDelay = 10 * time.Millisecond
 
-// readFirst reads the first bytes of the body, and flushes the head if they do not arrive within
-// HeadDelay.
-func (s *Stream) readFirst(p []byte) (n int, err error) {
+// readFirst reads the first bytes of the body: as many as fit into buf and arrive within HeadDelay. After that it sends
+// and flushes what has come, and returns what comes next. failed is the error of send.
+func (s *Stream) readFirst(buf []byte, send func([]byte) error) (p []byte, err, failed error) {
 	if s.resp.ContentLength == 0 { // a response that ends with its header must stay one, for gRPC
-		return s.Read(p)
+		n, err := s.Read(buf)
+		return buf[:n], err, nil
 	}
 	var mu sync.Mutex // only one goroutine may use the response at a time
-	came, flushed := false, false
+	n, late, ended := 0, false, false
 	timer := time.AfterFunc(HeadDelay, func() {
 		mu.Lock()
 		defer mu.Unlock()
-		if !came {
-			s.out.Flush()
-			s.limit.Start()
-			flushed = true
+		if ended {
+			return
 		}
+		late = true
+		if n > 0 {
+			failed = send(buf[:n])
+		}
+		s.out.Flush()
+		s.limit.Start()
 	})
-	n, err = s.body.Read(p)
-	timer.Stop()
-	mu.Lock()
-	defer mu.Unlock()
-	came = true
-	if flushed {
-		s.limit.Pause()
+	defer timer.Stop()
+	for {
+		m, err := s.body.Read(buf[n:])
+		mu.Lock()
+		first := 0
+		if late {
+			first = n
+			s.limit.Pause()
+		}
+		n += m
+		ended = late || err != nil || n == len(buf)
+		mu.Unlock()
+		if !ended {
+			continue
+		}
+		if err != nil {
+			s.ended(err)
+		}
+		return buf[first:n], err, failed
 	}
-	if err != nil {
-		s.ended(err)
-	}
-	return n, err
 }
 
 // Bounds on what is read of a response that is not passed on, so that its connection can be used again.

@@ -1,9 +1,15 @@
 package response
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"robotsgate/proxy/internal/client"
 )
 
 // A closer is a body without an end.
@@ -23,5 +29,54 @@ func TestClosedOnce(t *testing.T) {
 	}
 	if closes != 1 {
 		t.Errorf("the origin's body was closed %d times", closes)
+	}
+}
+
+// pieces is a body that arrives in two pieces.
+type pieces struct {
+	delay time.Duration // before the second
+	read  int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	switch p.read++; p.read {
+	case 1:
+		return copy(b, "one"), nil
+	case 2:
+		time.Sleep(p.delay)
+		return copy(b, "two"), nil
+	}
+	return 0, io.EOF
+}
+
+func (*pieces) Close() error { return nil }
+
+// writes records what is written to a client.
+type writes struct {
+	*Recorder
+	all   []string
+	first time.Time
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	if w.all = append(w.all, string(p)); len(w.all) == 1 {
+		w.first = time.Now()
+	}
+	return w.Recorder.Write(p)
+}
+
+// What arrives within HeadDelay goes out in one write, and no piece waits longer than that for another.
+func TestFirstWrite(t *testing.T) {
+	for delay, want := range map[time.Duration][]string{0: {"onetwo"}, HeadDelay / 2: {"onetwo"}, time.Minute: {"one", "two"}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &writes{Recorder: &Recorder{}}
+			w.Begin(httptest.NewRecorder(), Request{}, &client.OpenConns{}, time.Hour)
+			s := NewStream(w.Recorder, &http.Response{Body: &pieces{delay: delay}, ContentLength: -1}, time.Hour)
+			begun := time.Now()
+			n, err := s.WriteTo(w)
+			if n != 6 || err != nil || !slices.Equal(w.all, want) || w.first.Sub(begun) > HeadDelay {
+				t.Errorf("%v: got %d, %v, %q after %v, want %q", delay, n, err, w.all, w.first.Sub(begun), want)
+			}
+		})
 	}
 }
