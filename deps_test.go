@@ -20,7 +20,10 @@ var imports = map[string][]string{
 	"policy/robotstxt": {"policy/canonical"},
 
 	// Decisions and their parts, requests, and storage.
-	"policy":           {"internal/field", "policy/canonical", "policy/glob", "policy/robotstxt", "policy/snapshot", "policy/usage"},
+	"policy": {
+		"internal/field", "internal/record", "policy/canonical", "policy/glob", "policy/robotstxt", "policy/snapshot",
+		"policy/usage",
+	},
 	"policy/snapshot":  {"internal/coding", "internal/field", "internal/logtext", "policy/cache", "policy/canonical", "policy/robotstxt", "policy/usage"},
 	"policy/canonical": {},
 	"policy/cache":     {"policy/robotstag", "policy/usage"},
@@ -29,10 +32,12 @@ var imports = map[string][]string{
 	"policy/glob":      {"policy/canonical"},
 	"policy/pace":      {"internal/field", "policy/glob"},
 	"htmlmeta":         {"internal/coding"},
-	"proxy": {"internal/field", "policy", "policy/canonical", "policy/snapshot", "policy/cache", "policy/pace",
-		"policy/robotstag", "policy/usage", "htmlmeta", "internal/logtext", "policy/glob",
-		"proxy/internal/origin", "proxy/internal/sign", "proxy/internal/auth", "proxy/internal/body", "proxy/internal/client",
-		"proxy/internal/header", "proxy/internal/response"},
+	"proxy": {
+		"htmlmeta", "internal/field", "internal/logtext", "internal/record", "policy", "policy/cache", "policy/canonical",
+		"policy/glob", "policy/pace", "policy/robotstag", "policy/snapshot", "policy/usage", "proxy/internal/auth",
+		"proxy/internal/body", "proxy/internal/client", "proxy/internal/header", "proxy/internal/origin",
+		"proxy/internal/response", "proxy/internal/sign",
+	},
 	"proxy/internal/client":   {"internal/logtext"},
 	"proxy/internal/auth":     {"internal/logtext"},
 	"proxy/internal/body":     {"htmlmeta", "proxy/internal/client"},
@@ -41,16 +46,27 @@ var imports = map[string][]string{
 	"proxy/internal/sign":     {"proxy/internal/header"},
 	"proxy/internal/origin":   {"internal/field", "policy/glob", "proxy/internal/body"},
 	"internal/store":          {"internal/logtext", "internal/wholefile", "policy/canonical", "policy/snapshot"},
-	"internal/admin": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage", "proxy",
-		"internal/audit", "internal/logtext", "internal/field", "internal/fleet"},
-	"internal/replay":  {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/usage", "internal/audit", "internal/logtext"},
+	"internal/admin": {
+		"internal/audit", "internal/field", "internal/fleet", "internal/logtext", "internal/record", "policy",
+		"policy/canonical", "policy/robotstxt", "policy/snapshot", "policy/usage",
+	},
+	"internal/replay": {
+		"internal/logtext", "internal/record", "policy", "policy/canonical", "policy/robotstxt", "policy/snapshot",
+		"policy/usage",
+	},
 	"internal/fleet":   {"internal/field", "internal/logtext", "policy/snapshot", "policy/pace"},
 	"internal/keyfile": {"internal/field", "policy/canonical"},
 	"internal/history": {"policy/canonical", "policy/snapshot", "internal/console", "internal/logtext"},
-	"internal/audit": {"internal/logtext", "internal/evidence", "internal/field", "internal/keyfile", "policy",
-		"policy/canonical", "policy/snapshot", "policy/glob", "policy/usage", "proxy"},
-	"internal/evidence":         {"internal/field", "internal/keyfile", "internal/wholefile"},
-	"internal/metrics":          {"policy", "policy/snapshot", "policy/cache", "policy/usage", "proxy", "internal/audit", "internal/fleet"},
+	"internal/record":  {"internal/logtext", "policy/usage"}, // a leaf: plain data
+	"internal/audit": {
+		"internal/evidence", "internal/field", "internal/keyfile", "internal/logtext", "internal/record", "policy/canonical",
+		"policy/glob", "policy/usage",
+	},
+	"internal/evidence": {"internal/field", "internal/keyfile", "internal/wholefile"},
+	"internal/metrics": {
+		"internal/audit", "internal/fleet", "internal/record", "policy", "policy/cache", "policy/snapshot", "policy/usage",
+		"proxy",
+	},
 	"internal/field":            {},
 	"internal/config":           {"internal/field", "policy/glob"},
 	"internal/ca":               {"internal/field"},
@@ -67,29 +83,38 @@ var imports = map[string][]string{
 
 	"internal/store/storetest":   {"policy/snapshot"}, // tests of a snapshot.Store
 	"policy/internal/origintest": {},                  // answers of origins, for tests
-	"proxy/internal/proxytest": {"internal/ca", "internal/gatetest", "internal/store/storetest", "policy", "policy/glob", "policy/snapshot", "policy/cache",
-		"proxy", "proxy/internal/client"}, // a whole gate, for tests
+	"proxy/internal/proxytest": {
+		"internal/ca", "internal/gatetest", "internal/record", "internal/store/storetest", "policy", "policy/cache",
+		"policy/glob", "policy/snapshot", "proxy", "proxy/internal/client",
+	}, // a whole gate, for tests
 	"proxy/internal/wire": {}, // its tests use proxytest
 
 	// The commands, and what they share.
-	"internal/cli": {"policy", "policy/canonical", "policy/snapshot", "policy/robotstxt", "policy/robotstag", "htmlmeta",
-		"proxy", "internal/audit", "internal/replay", "internal/evidence",
-		"internal/field", "internal/gate", "internal/requestlog", "internal/ca", "internal/clientenv", "internal/console", "internal/demo", "internal/logtext", "internal/keyfile", "internal/mcp", "internal/confine", "internal/doctor", "internal/history", "internal/auditreport", "internal/questions", "internal/wholefile"},
+	"internal/cli": {
+		"internal/audit", "internal/auditreport", "internal/ca", "internal/clientenv", "internal/confine", "internal/console",
+		"internal/demo", "internal/doctor", "internal/evidence", "internal/field", "internal/gate", "internal/history",
+		"internal/keyfile", "internal/logtext", "internal/mcp", "internal/questions", "internal/record", "internal/requestlog",
+		"policy", "policy/canonical", "policy/robotstag", "policy/robotstxt", "proxy",
+	},
 	"internal/mcp":       {"internal/logtext", "internal/questions", "policy", "policy/usage"},
 	"internal/questions": {"htmlmeta", "internal/console", "policy", "policy/canonical", "policy/robotstag", "policy/usage"},
 	"internal/clientenv": {"internal/ca"},
 	"internal/console":   {"internal/logtext", "policy/usage"},
 	"internal/doctor": {"internal/ca", "internal/clientenv", "internal/confine", "internal/confine/attempts", "internal/console",
 		"internal/logtext", "internal/fleet", "internal/gate", "internal/keyfile"},
-	"internal/auditreport": {"internal/audit", "internal/console", "internal/logtext", "internal/evidence", "internal/field",
-		"internal/gate", "internal/replay", "policy", "policy/canonical"},
-	"internal/requestlog": {"proxy", "internal/audit", "internal/console", "internal/logtext"},
+	"internal/auditreport": {
+		"internal/audit", "internal/console", "internal/evidence", "internal/gate", "internal/logtext", "internal/record",
+		"internal/replay", "policy", "policy/canonical",
+	},
+	"internal/requestlog": {"internal/console", "internal/logtext", "internal/record"},
 
 	// The only package that connects the parts of the gate.
-	"internal/gate": {"policy", "policy/canonical", "policy/snapshot", "policy/cache", "policy/pace", "proxy", "internal/admin", "internal/audit",
-		"internal/ca", "internal/config", "internal/console", "internal/logtext", "internal/evidence", "internal/field",
-		"internal/fleet", "internal/keyfile", "internal/metrics",
-		"internal/requestlog", "internal/store", "internal/transparent", "internal/wholefile", "policy/glob"},
+	"internal/gate": {
+		"internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/console", "internal/evidence",
+		"internal/field", "internal/fleet", "internal/keyfile", "internal/logtext", "internal/metrics", "internal/record",
+		"internal/requestlog", "internal/store", "internal/transparent", "internal/wholefile", "policy", "policy/cache",
+		"policy/canonical", "policy/glob", "policy/pace", "policy/snapshot", "proxy",
+	},
 	"internal/transparent": {},
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/body"
@@ -32,26 +33,12 @@ type answer struct {
 	fault      string // error type in Proxy-Status (RFC 9209, 2.3)
 	cause      string // details in Proxy-Status
 	retry      time.Duration
-	closeAfter bool    // close the connection after this answer
-	refused    Refusal // the kind; empty: the request failed
-	err        string  // for the record
-	undecided  bool    // no decision applies to the request, also if there was one
-	file       *file   // robots.txt; nil: a problem
+	closeAfter bool           // close the connection after this answer
+	refused    record.Refusal // the kind; empty: the request failed
+	err        string         // for the record
+	undecided  bool           // no decision applies to the request, also if there was one
+	file       *file          // robots.txt; nil: a problem
 }
-
-// A Refusal is the kind of a refusal: the [policy.Reason] of a denial, or one of the kinds below.
-type Refusal string
-
-// The kinds of refusals without a decision.
-const (
-	ByGuard     Refusal = "guard"     // the destination is prohibited
-	ByLogin     Refusal = "login"     // the client is none of the crawlers
-	ByLimit     Refusal = "limit"     // a limit of the gate, or of its resources, is reached
-	ByPace      Refusal = "pace"      // its turn would come too late
-	ByBudget    Refusal = "budget"    // the requests of its budget have been sent; the name is that of the rule of package pace
-	ByAudit     Refusal = "audit"     // the audit log can't be written
-	IsMalformed Refusal = "malformed" // the request is malformed, ambiguous, or of a kind that is not served
-)
 
 // loginChallenge is the Proxy-Authenticate of a 407 (RFC 7617, section 2.1).
 const loginChallenge = `Basic realm="robotsgate", charset="UTF-8"`
@@ -61,12 +48,12 @@ var errInvalidResponse = errors.New("the origin's answer has a status or a field
 
 // badRequest answers a request that is malformed or ambiguous.
 func badRequest(err error) *answer {
-	return &answer{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error", refused: IsMalformed}
+	return &answer{status: http.StatusBadRequest, detail: "The request was not understood: " + err.Error() + ".", fault: "http_request_error", refused: record.IsMalformed}
 }
 
 // misdirected answers a request that is for another origin than its connection (RFC 9110, 15.5.20).
 func misdirected(detail string) *answer {
-	return &answer{status: http.StatusMisdirectedRequest, fault: "http_request_denied", refused: IsMalformed, detail: detail}
+	return &answer{status: http.StatusMisdirectedRequest, fault: "http_request_denied", refused: record.IsMalformed, detail: detail}
 }
 
 // denial returns why a decision denies, in a few words. statement is the text that reserves, for policy.ByUsage.
@@ -89,7 +76,7 @@ func denial(d *policy.Decision, statement string) string {
 // refusal answers a denied request.
 func refusal(in *inbound, s *signals) *answer {
 	d := s.Decision
-	p := &answer{status: cmp.Or(d.Crawler.DenyStatus, http.StatusForbidden), kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied", cause: denial(d, s.Statement), refused: Refusal(d.Reason)}
+	p := &answer{status: cmp.Or(d.Crawler.DenyStatus, http.StatusForbidden), kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied", cause: denial(d, s.Statement), refused: record.Refusal(d.Reason)}
 	switch d.Reason {
 	case policy.ByRule:
 		line, rule := strconv.Itoa(d.Rule.Line), d.Rule.String()
@@ -136,7 +123,7 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 		p.detail = "The request's body was not understood: " + innermost(upload.Err()) + "."
 	case errors.Is(err, origin.ErrProhibited):
 		why := innermost(err)
-		return &answer{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why, refused: ByGuard, err: err.Error(), undecided: true,
+		return &answer{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why, refused: record.ByGuard, err: err.Error(), undecided: true,
 			detail: strings.TrimSuffix("This gate does not connect there: "+why+". "+origin.Advice(err), " ")}
 	case errors.Is(err, sign.ErrUnsigned):
 		p.status, p.title, p.fault = http.StatusInternalServerError, "The request could not be signed", "proxy_internal_error"
@@ -145,12 +132,12 @@ func failure(err error, in *inbound, upload *body.Upload) *answer {
 		p = badRequest(err)
 		p.err = err.Error()
 	case errors.Is(err, snapshot.ErrBusy):
-		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second, ByLimit
+		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second, record.ByLimit
 		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's."
 	case errors.Is(err, origin.ErrExhausted):
 		s := cmp.Or(origin.ShortageIn(err), &origin.Shortage{What: "resources", Remedy: "find out more in its log"})
 		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "out-of-resources", "The gate is out of "+s.What, "proxy_internal_error", 2*time.Second
-		p.refused = ByLimit
+		p.refused = record.ByLimit
 		p.cause = "out of " + s.What
 		p.detail = "The gate could not open a connection, because it is out of " + s.What + ". This says nothing about the origin. The gate's operator can " + s.Remedy + "."
 	case errors.Is(err, origin.ErrParent):
@@ -206,7 +193,7 @@ func innermost(err error) string {
 // tooMany answers a request beyond limits.max_requests.
 func tooMany() *answer {
 	return &answer{
-		status: http.StatusServiceUnavailable, kind: "too-many-requests", title: "Too many requests in progress", fault: "proxy_internal_response", retry: time.Second, refused: ByLimit,
+		status: http.StatusServiceUnavailable, kind: "too-many-requests", title: "Too many requests in progress", fault: "proxy_internal_response", retry: time.Second, refused: record.ByLimit,
 		detail: "As many requests are in progress as the gate serves at once. The gate's operator can raise limits.max_requests.",
 	}
 }

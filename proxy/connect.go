@@ -116,7 +116,7 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 
 // deliver passes what a tunnel carries to the inner server. After Shutdown has closed that server, the tunnel is recorded
 // as one without a request.
-func (p *Proxy) deliver(t *tunnel, conn, carries net.Conn, why Unused) {
+func (p *Proxy) deliver(t *tunnel, conn, carries net.Conn, why string) {
 	p.open.Add(t)         // Shutdown waits for its record
 	p.silent.Remove(conn) // its first request may be there before we have returned
 	if !p.tunnels.Deliver(carries) {

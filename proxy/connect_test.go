@@ -253,7 +253,7 @@ func TestClearTextInTunnel(t *testing.T) {
 		proxytest.WantArrived(t, g, "GET /1", "GET /3", "GET /7")
 		for range 7 {
 			if x := g.Next(t); !x.Tunnel {
-				t.Errorf("%s: not marked as inside a tunnel", x.URL)
+				t.Errorf("%s: not marked as inside a tunnel", x.Address())
 			}
 		}
 	}

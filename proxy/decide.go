@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/header"
@@ -46,7 +47,7 @@ func admit(conns *client.ConnLimits, c *connection, k *policy.Crawler) *answer {
 	}
 	conns.Reject(client.PerCrawler, k.Name)
 	return &answer{
-		status: http.StatusServiceUnavailable, title: "Too many connections", retry: time.Second, fault: "http_request_denied", closeAfter: true, refused: ByLimit,
+		status: http.StatusServiceUnavailable, title: "Too many connections", retry: time.Second, fault: "http_request_denied", closeAfter: true, refused: record.ByLimit,
 		detail: "The crawler " + k.Name + " has as many connections open as crawlers[].max_connections allows.",
 	}
 }
@@ -63,7 +64,7 @@ func whileNotReady(ready func() error) *answer {
 	}
 	return &answer{
 		status: http.StatusServiceUnavailable, kind: "audit", title: "The gate can't write down what it does", fault: "proxy_internal_error",
-		cause: "audit log", retry: 10 * time.Second, refused: ByAudit, err: err.Error(),
+		cause: "audit log", retry: 10 * time.Second, refused: record.ByAudit, err: err.Error(),
 		detail: "The gate serves nothing while its audit log can't be written (log.audit_required). Its operator finds out more in its log: " +
 			"check the space and permissions of log.audit. It goes on by itself as soon as a record can be written.",
 	}

@@ -224,7 +224,7 @@ func (x *exchange) finish() {
 	x.out.End()
 	x.out.Release(x.p.Limits.IdleTimeout)
 	x.p.requests.Add(-1)
-	x.p.Done(record(&x.inbound, &x.results, &x.out))
+	x.p.Done(recordOf(&x.inbound, &x.results, &x.out))
 	if cause != nil {
 		panic(http.ErrAbortHandler)
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/auth"
 )
@@ -47,7 +48,7 @@ func (c *clients) identify(ctx context.Context, crawlers policy.Crawlers, s send
 	k := crawlers.Identify(i.Client)
 	if i.err != nil {
 		return nil, &answer{
-			status: http.StatusServiceUnavailable, title: "Logins take too long", kind: "login-busy", retry: time.Second, fault: "http_request_denied", refused: ByLimit,
+			status: http.StatusServiceUnavailable, title: "Logins take too long", kind: "login-busy", retry: time.Second, fault: "http_request_denied", refused: record.ByLimit,
 			detail: "The login could not be verified: too many others are being verified, or the request was given up.",
 		}
 	}
@@ -110,7 +111,7 @@ const wget2Login = "wget2 1.99.1 sends an empty login in place of the one in the
 // and no client understands one inside its tunnel.
 func (i *identification) unknown(invited bool) *answer {
 	p := &answer{
-		status: http.StatusForbidden, kind: "unknown-client", title: "Unknown client", fault: "http_request_denied", cause: "unknown client", refused: ByLogin,
+		status: http.StatusForbidden, kind: "unknown-client", title: "Unknown client", fault: "http_request_denied", cause: "unknown client", refused: record.ByLogin,
 		detail: "This gate serves known crawlers only, and none of them matches a client at " + i.Addr.String(),
 	}
 	if !i.AnyAgent {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
-	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
 )
 
@@ -131,7 +131,7 @@ func TestMethodClaims(t *testing.T) {
 		if resp.StatusCode != c.status {
 			t.Errorf("%s: status %d, want %d", c.name, resp.StatusCode, c.status)
 		}
-		if x := g.Next(t); c.status == 400 && (x.Refused != proxy.IsMalformed || x.Decision != nil) {
+		if x := g.Next(t); c.status == 400 && (x.Refused != record.IsMalformed || x.Decision != "") {
 			t.Errorf("%s: the record is %+v", c.name, x)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"robotsgate/internal/record"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
 )
@@ -36,7 +37,7 @@ func TestMaxRequests(t *testing.T) {
 		proxytest.WantStatus(t, resp, http.StatusServiceUnavailable)
 		proxytest.WantHeader(t, resp, "Retry-After", "1")
 		proxytest.WantHeader(t, resp, "Robots-Gate-Decision", "")
-		if x := g.Next(t); x.Refused != proxy.ByLimit || x.Status != http.StatusServiceUnavailable {
+		if x := g.Next(t); x.Refused != record.ByLimit || x.Status != http.StatusServiceUnavailable {
 			t.Errorf("the record of the second: %q, %d", x.Refused, x.Status)
 		}
 		served()

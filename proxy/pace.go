@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"robotsgate/internal/field"
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
 	"robotsgate/policy/snapshot"
@@ -54,7 +55,7 @@ func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision) (*pace.Turn
 	if errors.Is(err, pace.ErrClosed) {
 		return nil, Paced{}, &answer{
 			status: http.StatusServiceUnavailable, kind: "ending", title: "The gate is ending", fault: "proxy_internal_response", cause: err.Error(), err: err.Error(),
-			retry: time.Second, refused: ByPace, detail: "The request was waiting for its turn, and the gate is about to end. Another gate may serve it.",
+			retry: time.Second, refused: record.ByPace, detail: "The request was waiting for its turn, and the gate is about to end. Another gate may serve it.",
 		}
 	}
 	late, ok := errors.AsType[*pace.TooLate](err)
@@ -144,7 +145,7 @@ func spent(host string, late *pace.TooLate) *answer {
 	l := late.Limit
 	p := &answer{
 		status: http.StatusTooManyRequests, kind: string(l.By), title: "The budget is spent", fault: "http_request_denied",
-		retry: late.After, refused: Refusal(l.By), err: late.Error(),
+		retry: late.After, refused: record.Refusal(l.By), err: late.Error(),
 		cause: fmt.Sprintf("%s: %d requests in %s s", l.By, l.Starts, seconds(l.Window)),
 	}
 	p.detail = fmt.Sprintf("This gate sends at most %d requests of this crawler to %s in %s (pace.%ss, entry %d).", l.Starts, host, field.Duration(l.Window), l.By, l.Entry)
@@ -159,7 +160,7 @@ func spent(host string, late *pace.TooLate) *answer {
 func tooLate(paced *Paced, robotsURL string, late *pace.TooLate) *answer {
 	p := &answer{
 		status: http.StatusTooManyRequests, kind: "pace", title: "Too early for this origin", fault: "http_request_denied",
-		retry: paced.Retry, refused: ByPace, err: late.Error(),
+		retry: paced.Retry, refused: record.ByPace, err: late.Error(),
 	}
 	switch {
 	case paced.Source == ByBackOff:

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy"
@@ -151,18 +152,18 @@ func TestPacerRefuses(t *testing.T) {
 		err     error
 		status  int
 		kind    string
-		refused proxy.Refusal
+		refused record.Refusal
 		header  string // its beginning
 		says    string
 	}{
-		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Distance: asked}, 429, "pace", proxy.ByPace, "1.5;src=crawl-delay;line=7;retry=9", "Line 7 of "},
-		{&pace.TooLate{After: 90 * time.Second, By: pace.ByPause, Distance: asked}, 429, "pace", proxy.ByPace, "90.0;src=back-off;retry=9", "429 or 503"},
-		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Full: true, Distance: asked}, 429, "pace", proxy.ByPace, "1.5;src=crawl-delay;line=7;retry=9", "As many requests wait"},
+		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Distance: asked}, 429, "pace", record.ByPace, "1.5;src=crawl-delay;line=7;retry=9", "Line 7 of "},
+		{&pace.TooLate{After: 90 * time.Second, By: pace.ByPause, Distance: asked}, 429, "pace", record.ByPace, "90.0;src=back-off;retry=9", "429 or 503"},
+		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Full: true, Distance: asked}, 429, "pace", record.ByPace, "1.5;src=crawl-delay;line=7;retry=9", "As many requests wait"},
 		{
 			&pace.TooLate{After: 90 * time.Second, By: "quota", Distance: asked, Limit: pace.Limit{By: "quota", Key: "a", Starts: 100, Window: time.Hour, Entry: 3}},
 			429, "quota", "quota", "1.5;line=7", "at most 100 requests of this crawler to 127.0.0.1 in 1h (pace.quotas, entry 3). Try again in 1m3",
 		},
-		{pace.ErrClosed, 503, "ending", proxy.ByPace, "1.5;line=7", "about to end"},
+		{pace.ErrClosed, 503, "ending", record.ByPace, "1.5;line=7", "about to end"},
 		{errors.New("out of order"), 502, "", "", "1.5;line=7", ""},
 	} {
 		go func() {
@@ -207,7 +208,7 @@ func TestPaceReported(t *testing.T) {
 		if got := resp.Header.Get("Robots-Gate-Delay"); got != c.header {
 			t.Errorf("got %q, want %q", got, c.header)
 		}
-		if x := g.Next(t); x.Paced.Waited() != 0 || x.Refused != "" {
+		if x := g.Next(t); x.Paced.Held != 0 || x.Refused != "" {
 			t.Errorf("record: %+v", x.Paced)
 		}
 	}
@@ -263,8 +264,8 @@ func TestPacerClientLeaves(t *testing.T) {
 	conn.Write([]byte("GET " + g.HTTP + "/page HTTP/1.1\r\nHost: x\r\n\r\n"))
 	proxytest.Receive(t, pacer.waiting, "the request's wait")
 	conn.Close()
-	if x := g.Next(t); x.Sent != 0 || x.Error == "" {
-		t.Errorf("record: sent after %v, error %q", x.Sent, x.Error)
+	if x := g.Next(t); x.Stages.Sent != 0 || x.Error == "" {
+		t.Errorf("record: sent after %v, error %q", x.Stages.Sent, x.Error)
 	}
 	proxytest.WantArrived(t, g)
 }

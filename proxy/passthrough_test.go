@@ -54,7 +54,7 @@ func TestPassthrough(t *testing.T) {
 			proxytest.WantArrived(t, g, "GET /private/x")
 			inside.Close()
 			x := g.Next(t)
-			if !x.Tunnel || x.Method != "CONNECT" || x.URL != g.HTTPS || x.Status != 200 || x.Bytes < 1000 || x.Decision == nil || !x.Decision.Allow || x.Error != "" {
+			if !x.Tunnel || x.Method != "CONNECT" || x.Address() != g.HTTPS || x.Status != 200 || x.Bytes < 1000 || x.Decision != "allow" || x.Error != "" {
 				t.Errorf("record: %+v", x)
 			}
 			if n := len(g.Records()); n != 1 {
@@ -179,7 +179,7 @@ func TestPassthroughHalfClose(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", answer, err, want)
 		}
 		if x := g.Next(t); x.Bytes != int64(len(answer)) || x.Duration <= 0 {
-			t.Errorf("the record says %d bytes in %v", x.Bytes, x.Duration)
+			t.Errorf("the record says %d bytes in %v s", x.Bytes, x.Duration)
 		}
 	})
 	t.Run("origin first", func(t *testing.T) {

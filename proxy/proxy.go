@@ -4,7 +4,7 @@
 //
 // Start with [New]: it takes [Options] with an engine, an [Upstream] to reach origins
 // through, and the certificates to present to clients. Then call [Proxy.Serve] with a
-// listener. [Options].Done receives a [Record] of every request.
+// listener. [Options].Done receives a [record.Record] of every request.
 package proxy
 
 // Where to change what.
@@ -53,6 +53,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy/cache"
 	"robotsgate/proxy/internal/client"
 )
@@ -79,8 +80,8 @@ type Options struct {
 	// off clients that read slowly: the kernel lets a writer go on only when a third of
 	// its buffer is free, which may be megabytes.
 	Silence time.Duration
-	Log     *slog.Logger  // nil: nothing is logged
-	Done    func(*Record) // called when a request has been served; may be nil
+	Log     *slog.Logger         // nil: nothing is logged
+	Done    func(*record.Record) // called when a request has been served; may be nil
 	// OriginConns has the connections of the Upstream, so that one that the network redirects to the gate is refused; may be nil.
 	OriginConns *OriginConns
 	// Ready is called before every decision: an error refuses the request. May be nil.
@@ -134,7 +135,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("proxy: Options.Leaf is nil: HTTPS requests cannot be decided without certificates")
 	}
 	if o.Done == nil {
-		o.Done = func(*Record) {}
+		o.Done = func(*record.Record) {}
 	}
 	if o.CA == nil {
 		o.CA = func() []byte { return nil }

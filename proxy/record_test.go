@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
@@ -25,19 +26,19 @@ func TestRefused(t *testing.T) {
 		options proxytest.Options
 		method  string
 		url     string // begins with / for a path of the origin
-		refused proxy.Refusal
+		refused record.Refusal
 		cause   string
 	}{
 		"a rule":                 {url: "/private/x", refused: "rule", cause: "robots.txt line 2: Disallow: /private/"},
 		"an override":            {url: "/", options: proxytest.Options{Engine: overridden(policy.Deny)}, refused: "override", cause: "operator's override: contract 7"},
 		"unreachable":            {url: "http://127.0.0.1:1/", refused: "unreachable", cause: "robots.txt unreachable: "},
-		"a prohibited address":   {url: "/", options: proxytest.Options{Egress: func(e *proxy.Egress) { e.AllowPrivate = nil }}, refused: proxy.ByGuard, cause: "address 127.0.0.1"},
-		"an unknown client":      {url: "/", options: proxytest.Options{Engine: func(c *policy.Config) { c.Crawlers.RefuseUnknown = true }}, refused: proxy.ByLogin, cause: "unknown client"},
-		"a limit":                {url: "/", options: proxytest.Options{Upstream: func(u proxy.Upstream) proxy.Upstream { return exhausted{u} }}, refused: proxy.ByLimit, cause: "out of resources"},
-		"the pace":               {url: "/", options: proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Pacer = tooLatePacer{} }}, refused: proxy.ByPace, cause: "pace"},
-		"the audit log":          {url: "/", options: proxytest.Options{Proxy: func(o *proxy.Options) { o.Ready = func() error { return errors.New("disk full") } }}, refused: proxy.ByAudit, cause: "audit log"},
-		"a method":               {url: "/", method: "TRACE", refused: proxy.IsMalformed, cause: "TRACE of this kind"},
-		"a hidden dot segment":   {url: "/x/..%2fy", refused: proxy.IsMalformed, cause: "The request was not understood"},
+		"a prohibited address":   {url: "/", options: proxytest.Options{Egress: func(e *proxy.Egress) { e.AllowPrivate = nil }}, refused: record.ByGuard, cause: "address 127.0.0.1"},
+		"an unknown client":      {url: "/", options: proxytest.Options{Engine: func(c *policy.Config) { c.Crawlers.RefuseUnknown = true }}, refused: record.ByLogin, cause: "unknown client"},
+		"a limit":                {url: "/", options: proxytest.Options{Upstream: func(u proxy.Upstream) proxy.Upstream { return exhausted{u} }}, refused: record.ByLimit, cause: "out of resources"},
+		"the pace":               {url: "/", options: proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Pacer = tooLatePacer{} }}, refused: record.ByPace, cause: "pace"},
+		"the audit log":          {url: "/", options: proxytest.Options{Proxy: func(o *proxy.Options) { o.Ready = func() error { return errors.New("disk full") } }}, refused: record.ByAudit, cause: "audit log"},
+		"a method":               {url: "/", method: "TRACE", refused: record.IsMalformed, cause: "TRACE of this kind"},
+		"a hidden dot segment":   {url: "/x/..%2fy", refused: record.IsMalformed, cause: "The request was not understood"},
 		"report mode":            {url: "/private/x", options: proxytest.Options{Engine: func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report }}, cause: "robots.txt line 2: Disallow: /private/"},
 		"an allowed request":     {url: "/"},
 		"an origin that is down": {url: "http://127.0.0.1:1/", options: proxytest.Options{Engine: overridden(policy.Allow)}},
@@ -60,8 +61,8 @@ func TestRefused(t *testing.T) {
 			if x.Kind() != kind {
 				t.Errorf("the kind is %q, want %q", x.Kind(), kind)
 			}
-			if x.Refused != c.refused || !strings.HasPrefix(x.Cause(), c.cause) || c.cause == "" && x.Cause() != "" {
-				t.Errorf("got %q, %q, want %q, %q", x.Refused, x.Cause(), c.refused, c.cause)
+			if x.Denied() != (c.refused != "") || !strings.HasPrefix(x.Cause, c.cause) || c.cause == "" && x.Cause != "" {
+				t.Errorf("got %q, %q, want %q, %q", x.Refused, x.Cause, c.refused, c.cause)
 			}
 		})
 	}

@@ -41,8 +41,8 @@ func TestAskedURL(t *testing.T) {
 		}
 	}
 	for _, x := range g.Records() {
-		if strings.Contains(x.URL+x.Error, "secret") {
-			t.Errorf("the record says %q, %q", x.URL, x.Error)
+		if strings.Contains(x.Address()+x.Error, "secret") {
+			t.Errorf("the record says %q, %q", x.Address(), x.Error)
 		}
 	}
 	answer = g.Secure(proxytest.Host(g.HTTPS), "127.0.0.1", "GET /a HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\n\r\n")

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"robotsgate/internal/gatetest"
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
@@ -34,7 +35,7 @@ func TestSoak(t *testing.T) {
 	s.Gate = proxytest.Start(t, proxytest.Options{
 		Handler: s.serve, RobotsTxt: s.robots, Forget: true,
 		Proxy: func(o *proxy.Options) {
-			o.Done, o.Log = func(*proxy.Record) {}, slog.New(slog.DiscardHandler)
+			o.Done, o.Log = func(*record.Record) {}, slog.New(slog.DiscardHandler)
 			o.Limits.HeaderTimeout, o.Limits.IdleTimeout, o.Silence = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond
 			o.Settings.Tags.HeadTimeout = 100 * time.Millisecond
 		},

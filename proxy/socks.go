@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/proxy/internal/auth"
@@ -109,7 +110,7 @@ func (p *Proxy) mayServe(b *beginning, s *Settings) bool {
 	from := senderOf(&in)
 	from.AnyAgent = true
 	_, no := p.clients.identify(ctx, crawlers, from)
-	return no == nil || no.refused == ByLimit // passwords can't be compared now: each request says so
+	return no == nil || no.refused == record.ByLimit // passwords can't be compared now: each request says so
 }
 
 // readDestination reads the request and answers it.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/client"
@@ -59,7 +60,7 @@ func TestSocksAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name, gate, send, want string
 		reason                 proxy.ConnRefusal
-		kind                   proxy.Refusal // of the record; "": there is none
+		kind                   record.Refusal // of the record; "": there is none
 	}{
 		{name: "no login", send: none + request, want: "\x05\x00" + yes},
 		{name: "methods unknown", send: "\x05\x02\x01\x80", want: "\x05\xff", reason: client.SocksMethod},
@@ -82,22 +83,22 @@ func TestSocksAnswers(t *testing.T) {
 		{name: "UDP ASSOCIATE", send: none + "\x05\x03\x00\x01\x7f\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(7), reason: client.SocksCommand},
 		{name: "another type of address", send: none + "\x05\x01\x00\x05\x7f\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(8), reason: client.SocksAddressType},
 		{name: "a request of another version", send: none + "\x04\x01\x00\x01\x7f\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(1), reason: client.SocksMalformed},
-		{name: "a prohibited address", send: none + socksTo("169.254.169.254", "80"), want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.ByGuard},
-		{name: "a prohibited address as a name", send: none + "\x05\x01\x00\x03\x0f169.254.169.254\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.ByGuard},
-		{name: "a prohibited address of IPv6", send: none + "\x05\x01\x00\x04" + strings.Repeat("\x00", 15) + "\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.ByGuard},
+		{name: "a prohibited address", send: none + socksTo("169.254.169.254", "80"), want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: record.ByGuard},
+		{name: "a prohibited address as a name", send: none + "\x05\x01\x00\x03\x0f169.254.169.254\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: record.ByGuard},
+		{name: "a prohibited address of IPv6", send: none + "\x05\x01\x00\x04" + strings.Repeat("\x00", 15) + "\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: record.ByGuard},
 		{name: "a prohibited address of IPv4 in IPv6", send: none + "\x05\x01\x00\x04" + strings.Repeat("\x00", 10) +
-			"\xff\xff\x0a\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.ByGuard},
+			"\xff\xff\x0a\x00\x00\x01\x00\x50", want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: record.ByGuard},
 		{name: "a permitted address", send: none + socksTo("127.0.0.1", "80"), want: "\x05\x00" + yes},
-		{name: "a forbidden host", gate: "deny host", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.ByGuard},
-		{name: "a forbidden port", gate: "ports", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.ByGuard},
+		{name: "a forbidden host", gate: "deny host", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: record.ByGuard},
+		{name: "a forbidden port", gate: "ports", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: record.ByGuard},
 		{name: "a name that leads to a prohibited address", send: none + socksTo("metadata.example.com", "80"), want: "\x05\x00" + yes},
-		{name: "denied by an override", gate: "deny override", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.Refusal(policy.ByOverride)},
+		{name: "denied by an override", gate: "deny override", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: record.Refusal(policy.ByOverride)},
 		{name: "another host than an override denies", gate: "deny override", send: none + socksTo("second.example.com", "80"), want: "\x05\x00" + yes},
 		{name: "denied by an override, reported only", gate: "deny override, report", send: none + request, want: "\x05\x00" + yes},
 		{name: "denied for some paths", gate: "deny paths", send: none + request, want: "\x05\x00" + yes},
 		{name: "denied for another crawler", gate: "deny other", send: none + request, want: "\x05\x00" + yes},
 		{name: "an address whose name may be allowed", gate: "allowlist", send: none + socksTo("127.0.0.1", "80"), want: "\x05\x00" + yes},
-		{name: "a name that is not allowed", gate: "allowlist", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: proxy.Refusal(policy.ByOverride)},
+		{name: "a name that is not allowed", gate: "allowlist", send: none + request, want: "\x05\x00" + socksReply(2), reason: client.SocksDenied, kind: record.Refusal(policy.ByOverride)},
 		{name: "the gate's own page", send: none + socksTo("robotsgate.invalid", "80"), want: "\x05\x00" + yes},
 		{name: "no host name", send: none + socksTo("a b", "80"), want: "\x05\x00" + socksReply(4), reason: client.SocksUnreachable},
 		{name: "a name with a port", send: none + socksTo("example.com:443", "80"), want: "\x05\x00" + socksReply(4), reason: client.SocksUnreachable},
@@ -128,7 +129,7 @@ func TestSocksAnswers(t *testing.T) {
 				}
 				proxytest.Eventually(t, "it is counted", func() bool { return g.Proxy.SocksConnections().Refused[c.reason] == 1 })
 				if c.kind != "" {
-					if x := g.Next(t); x.Refused != c.kind || !x.Socks || !x.Tunnel || x.Status != 403 || !strings.HasPrefix(x.URL, "http://") {
+					if x := g.Next(t); x.Kind() != c.kind || !x.Socks || !x.Tunnel || x.Status != 403 || !strings.HasPrefix(x.Address(), "http://") {
 						t.Errorf("record: %+v", x)
 					}
 				} else if len(g.Done) > 0 {
@@ -149,30 +150,30 @@ func TestSocksAnswers(t *testing.T) {
 func TestSocksRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, to, sni, send, want string // sni "-": in clear, "": none
-		kind                      proxy.Refusal
+		kind                      record.Refusal
 		arrived                   string
 	}{
 		{name: "in clear", to: "loop.example.com", sni: "-", send: get("/a"), want: "200", arrived: "GET /a"},
 		{name: "in clear, denied", to: "loop.example.com", sni: "-", send: get("/private/a"), want: "403", kind: "rule"},
 		{name: "in clear, the port in Host", to: "loop.example.com", sni: "-", send: to("loop.example.com:PORT", "/a"), want: "200", arrived: "GET /a"},
-		{name: "in clear, another port in Host", to: "loop.example.com", sni: "-", send: to("loop.example.com:1", "/a"), want: "421", kind: proxy.IsMalformed},
-		{name: "in clear, another Host", to: "loop.example.com", sni: "-", send: to("second.example.com", "/a"), want: "421", kind: proxy.IsMalformed},
+		{name: "in clear, another port in Host", to: "loop.example.com", sni: "-", send: to("loop.example.com:1", "/a"), want: "421", kind: record.IsMalformed},
+		{name: "in clear, another Host", to: "loop.example.com", sni: "-", send: to("second.example.com", "/a"), want: "421", kind: record.IsMalformed},
 		{name: "in clear, HTTP/1.0 without Host", to: "loop.example.com", sni: "-", send: "GET /a HTTP/1.0\r\n\r\n", want: "200", arrived: "GET /a"},
-		{name: "in clear, a whole URL", to: "loop.example.com", sni: "-", send: "GET http://loop.example.com:PORT/a HTTP/1.1\r\nHost: loop.example.com\r\n\r\n", want: "400", kind: proxy.IsMalformed},
-		{name: "in clear, CONNECT", to: "loop.example.com", sni: "-", send: "CONNECT loop.example.com:443 HTTP/1.1\r\nHost: loop.example.com:443\r\n\r\n", want: "405", kind: proxy.IsMalformed},
+		{name: "in clear, a whole URL", to: "loop.example.com", sni: "-", send: "GET http://loop.example.com:PORT/a HTTP/1.1\r\nHost: loop.example.com\r\n\r\n", want: "400", kind: record.IsMalformed},
+		{name: "in clear, CONNECT", to: "loop.example.com", sni: "-", send: "CONNECT loop.example.com:443 HTTP/1.1\r\nHost: loop.example.com:443\r\n\r\n", want: "405", kind: record.IsMalformed},
 		{name: "in clear, an address", to: "127.0.0.1", sni: "-", send: to("127.0.0.1", "/a"), want: "200", arrived: "GET /a"},
 		{name: "in clear, an address and a name in Host", to: "127.0.0.1", sni: "-", send: get("/a"), want: "200", arrived: "GET /a"},
-		{name: "in clear, an address and a name that is prohibited", to: "127.0.0.1", sni: "-", send: to("metadata.example.com", "/a"), want: "403", kind: proxy.ByGuard},
-		{name: "in clear, a name that is prohibited", to: "metadata.example.com", sni: "-", send: to("metadata.example.com", "/a"), want: "403", kind: proxy.ByGuard},
+		{name: "in clear, an address and a name that is prohibited", to: "127.0.0.1", sni: "-", send: to("metadata.example.com", "/a"), want: "403", kind: record.ByGuard},
+		{name: "in clear, a name that is prohibited", to: "metadata.example.com", sni: "-", send: to("metadata.example.com", "/a"), want: "403", kind: record.ByGuard},
 		{name: "in clear, another spelling", to: "LOOP.example.com", sni: "-", send: to("loop.EXAMPLE.com", "/a"), want: "200", arrived: "GET /a"},
 		{name: "TLS", to: "loop.example.com", sni: "loop.example.com", send: get("/a"), want: "200", arrived: "GET /a"},
 		{name: "TLS, denied", to: "loop.example.com", sni: "loop.example.com", send: get("/private/a"), want: "403", kind: "rule"},
-		{name: "TLS, another server name", to: "loop.example.com", sni: "second.example.com", send: to("second.example.com", "/a"), want: "421", kind: proxy.IsMalformed},
-		{name: "TLS, another Host", to: "loop.example.com", sni: "loop.example.com", send: to("second.example.com", "/a"), want: "421", kind: proxy.IsMalformed},
+		{name: "TLS, another server name", to: "loop.example.com", sni: "second.example.com", send: to("second.example.com", "/a"), want: "421", kind: record.IsMalformed},
+		{name: "TLS, another Host", to: "loop.example.com", sni: "loop.example.com", send: to("second.example.com", "/a"), want: "421", kind: record.IsMalformed},
 		{name: "TLS, an address and a server name", to: "127.0.0.1", sni: "loop.example.com", send: get("/a"), want: "200", arrived: "GET /a"},
-		{name: "TLS, an address and another Host", to: "127.0.0.1", sni: "loop.example.com", send: to("second.example.com", "/a"), want: "421", kind: proxy.IsMalformed},
+		{name: "TLS, an address and another Host", to: "127.0.0.1", sni: "loop.example.com", send: to("second.example.com", "/a"), want: "421", kind: record.IsMalformed},
 		{name: "TLS, an address without a server name", to: "127.0.0.1", send: to("127.0.0.1", "/a"), want: "200", arrived: "GET /a"},
-		{name: "TLS, an address without a server name, a name in Host", to: "127.0.0.1", send: get("/a"), want: "421", kind: proxy.IsMalformed},
+		{name: "TLS, an address without a server name, a name in Host", to: "127.0.0.1", send: get("/a"), want: "421", kind: record.IsMalformed},
 		{name: "TLS, a name without a server name", to: "loop.example.com", send: get("/a"), want: "200", arrived: "GET /a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -199,7 +200,7 @@ func TestSocksRequests(t *testing.T) {
 				t.Errorf("got %s, want %s", answer, c.want)
 			}
 			x := g.Next(t)
-			if !x.Socks || !x.Tunnel || x.Refused != c.kind || fmt.Sprint(x.Status) != c.want {
+			if !x.Socks || !x.Tunnel || x.Kind() != c.kind || fmt.Sprint(x.Status) != c.want {
 				t.Errorf("record: %+v", x)
 			}
 			if c.arrived != "" {

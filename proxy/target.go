@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy/canonical"
 )
 
@@ -106,9 +107,9 @@ func checkRequest(r *http.Request, err error) *answer {
 	switch {
 	// goproxy would open a tunnel of its own for CONNECT.
 	case strings.EqualFold(r.Method, http.MethodConnect), strings.EqualFold(r.Method, http.MethodTrace), isAsterisk(r):
-		return &answer{status: http.StatusMethodNotAllowed, detail: r.Method + " of this kind is not served by the gate.", fault: "http_request_denied", refused: IsMalformed}
+		return &answer{status: http.StatusMethodNotAllowed, detail: r.Method + " of this kind is not served by the gate.", fault: "http_request_denied", refused: record.IsMalformed}
 	case len(r.RequestURI) > maxURL:
-		return &answer{status: http.StatusRequestURITooLong, fault: "http_request_error", refused: IsMalformed,
+		return &answer{status: http.StatusRequestURITooLong, fault: "http_request_error", refused: record.IsMalformed,
 			detail: fmt.Sprintf("The URL is longer than %d bytes.", maxURL)}
 	}
 	if err == nil {

@@ -131,13 +131,13 @@ func (p *Proxy) serveBeginning(b *beginning, rd *bufio.Reader) {
 }
 
 // refuseBeginning closes a connection before any request.
-func (p *Proxy) refuseBeginning(b *beginning, reason ConnRefusal, why Unused) {
+func (p *Proxy) refuseBeginning(b *beginning, reason ConnRefusal, why string) {
 	b.counter.Refuse(b.client, reason, p.Log)
 	p.recordAsked(b, why)
 }
 
 // recordAsked records the tunnel that the client has asked for by SOCKS, if it has.
-func (p *Proxy) recordAsked(b *beginning, why Unused) {
+func (p *Proxy) recordAsked(b *beginning, why string) {
 	if b.asked != nil {
 		p.recordUnused(&b.asked.opened, http.StatusOK, why, nil)
 	}

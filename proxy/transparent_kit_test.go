@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
@@ -34,7 +35,7 @@ type redirectedCase struct {
 	want   string            // the statuses of the answers; closed: the connection ends without an answer
 	alert  string            // the handshake ends with it
 	reason proxy.ConnRefusal // the connection is refused
-	kind   proxy.Refusal     // of the last record
+	kind   record.Refusal    // of the last record
 	// arrived are the requests at the origin; in a passthrough tunnel also what the gate would have refused.
 	arrived string
 	body    string // is in the last answer
@@ -63,7 +64,7 @@ var redirectedCases = []redirectedCase{
 	{name: "clear: with the port", sni: "-", send: []string{to("loop.example.com:PORT", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "clear: empty port", sni: "-", send: []string{to("loop.example.com:", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "clear: another port", sni: "-", send: []string{to("loop.example.com:81", "/a"), get("/b")}, want: "421 200", kind: "", arrived: "GET /b"},
-	{name: "clear: port 0", sni: "-", send: []string{to("loop.example.com:0", "/a")}, want: "400", kind: proxy.IsMalformed},
+	{name: "clear: port 0", sni: "-", send: []string{to("loop.example.com:0", "/a")}, want: "400", kind: record.IsMalformed},
 	{name: "clear: port that is no number", sni: "-", send: []string{to("loop.example.com:http", "/a")}, want: "400"},
 	{name: "clear: upper case", sni: "-", send: []string{to("LOOP.Example.COM", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "clear: trailing dot", sni: "-", send: []string{to("loop.example.com.", "/a")}, want: "200", arrived: "GET /a"},
@@ -72,44 +73,44 @@ var redirectedCases = []redirectedCase{
 	{name: "clear: userinfo", sni: "-", send: []string{to("me@loop.example.com", "/a")}, want: "400"},
 	{name: "clear: userinfo with a password", sni: "-", send: []string{to("loop.example.com:80@second.example.com", "/a")}, want: "400"},
 	{name: "clear: address as Host", sni: "-", send: []string{to("127.0.0.1", "/a")}, want: "200", arrived: "GET /a"},
-	{name: "clear: forbidden address as Host", sni: "-", send: []string{to("169.254.169.254", "/a")}, want: "403", kind: proxy.ByGuard},
+	{name: "clear: forbidden address as Host", sni: "-", send: []string{to("169.254.169.254", "/a")}, want: "403", kind: record.ByGuard},
 	{name: "clear: a name that does not resolve", sni: "-", send: []string{to("unknown.example.com", "/a")}, want: "502"},
-	{name: "clear: IPv6 address as Host", sni: "-", send: []string{to("[2001:db8::1]", "/a")}, want: "403", kind: proxy.ByGuard},
-	{name: "clear: another spelling of an address", sni: "-", send: []string{to("0x7f.1", "/a")}, want: "400", kind: proxy.IsMalformed},
-	{name: "clear: empty Host", sni: "-", send: []string{to("", "/a")}, want: "400", kind: proxy.IsMalformed, body: "no Host"},
+	{name: "clear: IPv6 address as Host", sni: "-", send: []string{to("[2001:db8::1]", "/a")}, want: "403", kind: record.ByGuard},
+	{name: "clear: another spelling of an address", sni: "-", send: []string{to("0x7f.1", "/a")}, want: "400", kind: record.IsMalformed},
+	{name: "clear: empty Host", sni: "-", send: []string{to("", "/a")}, want: "400", kind: record.IsMalformed, body: "no Host"},
 	{name: "clear: no Host", sni: "-", send: []string{"GET /a HTTP/1.1\r\nUser-Agent: ExampleBot/1.0\r\n\r\n"}, want: "400"},
 	{name: "clear: two Hosts", sni: "-", send: []string{"GET /a HTTP/1.1\r\nHost: loop.example.com\r\nHost: second.example.com\r\n\r\n"}, want: "400"},
 	{name: "clear: NUL in Host", sni: "-", send: []string{to("loop\x00.example.com", "/a")}, want: "400"},
 	{name: "clear: HTTP/1.0 with Host", sni: "-", send: []string{"GET /a HTTP/1.0" + loopHost + "\r\n"}, want: "200", arrived: "GET /a"},
-	{name: "clear: HTTP/1.0 without Host", sni: "-", send: []string{"GET /a HTTP/1.0\r\n\r\n"}, want: "400", kind: proxy.IsMalformed, body: "no Host"},
-	{name: "clear: a whole URL", sni: "-", send: []string{"GET http://loop.example.com/a HTTP/1.1" + loopHost + "\r\n"}, want: "400", kind: proxy.IsMalformed, body: "for a proxy"},
-	{name: "clear: a whole URL with https", sni: "-", send: []string{"GET https://loop.example.com/a HTTP/1.1" + loopHost + "\r\n"}, want: "400", kind: proxy.IsMalformed},
-	{name: "clear: CONNECT", sni: "-", send: []string{"CONNECT loop.example.com:443 HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: proxy.IsMalformed},
-	{name: "clear: OPTIONS *", sni: "-", send: []string{"OPTIONS * HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: proxy.IsMalformed},
-	{name: "clear: TRACE", sni: "-", send: []string{"TRACE /a HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: proxy.IsMalformed},
+	{name: "clear: HTTP/1.0 without Host", sni: "-", send: []string{"GET /a HTTP/1.0\r\n\r\n"}, want: "400", kind: record.IsMalformed, body: "no Host"},
+	{name: "clear: a whole URL", sni: "-", send: []string{"GET http://loop.example.com/a HTTP/1.1" + loopHost + "\r\n"}, want: "400", kind: record.IsMalformed, body: "for a proxy"},
+	{name: "clear: a whole URL with https", sni: "-", send: []string{"GET https://loop.example.com/a HTTP/1.1" + loopHost + "\r\n"}, want: "400", kind: record.IsMalformed},
+	{name: "clear: CONNECT", sni: "-", send: []string{"CONNECT loop.example.com:443 HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: record.IsMalformed},
+	{name: "clear: OPTIONS *", sni: "-", send: []string{"OPTIONS * HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: record.IsMalformed},
+	{name: "clear: TRACE", sni: "-", send: []string{"TRACE /a HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: record.IsMalformed},
 	{name: "clear: a proxy login is not the gate's", gate: "logins", sni: "-",
-		send: []string{strings.Replace(get("/a"), "User-Agent", "Proxy-Authorization: Basic dGVhbTp4\r\nUser-Agent", 1)}, want: "403", kind: proxy.ByLogin,
+		send: []string{strings.Replace(get("/a"), "User-Agent", "Proxy-Authorization: Basic dGVhbTp4\r\nUser-Agent", 1)}, want: "403", kind: record.ByLogin,
 		body: "its address"},
 	{name: "clear: an upload", sni: "-", send: []string{"POST /up HTTP/1.1" + loopHost + "Content-Length: 5\r\n\r\nhello"}, want: "200", arrived: "POST /up"},
 	{name: "clear: an upload in chunks", sni: "-", send: []string{"POST /up HTTP/1.1" + loopHost + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"}, want: "200", arrived: "POST /up"},
 	{name: "clear: length and chunks", sni: "-", send: []string{"POST /up HTTP/1.1" + loopHost +
 		"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n"}, want: "200", arrived: "POST /up"},
 	{name: "clear: a long line", sni: "-", send: []string{get("/" + strings.Repeat("a", 9000))}, want: "200", arrived: "GET /" + strings.Repeat("a", 9000)},
-	{name: "clear: a line that is too long", sni: "-", send: []string{get("/" + strings.Repeat("a", 20000))}, want: "414", kind: proxy.IsMalformed},
+	{name: "clear: a line that is too long", sni: "-", send: []string{get("/" + strings.Repeat("a", 20000))}, want: "414", kind: record.IsMalformed},
 	{name: "clear: a head that is too long", sni: "-", send: []string{"GET /a HTTP/1.1\r\nX: " + strings.Repeat("a", 70<<10) + loopHost + "\r\n"}, want: "431"},
 	{name: "clear: Connection: close", sni: "-", send: []string{strings.Replace(get("/a"), "User-Agent", "Connection: close\r\nUser-Agent", 1)}, want: "200 closed", arrived: "GET /a"},
 	{name: "clear: robots.txt", sni: "-", send: []string{get("/robots.txt")}, want: "200", body: "Disallow: /private/"},
 	{name: "clear: the gate's own page", sni: "-", send: []string{to("robotsgate.invalid", "/ca.pem")}, want: "200", body: "BEGIN CERTIFICATE"},
-	{name: "clear: port 443", sni: "-", port: "443", send: []string{to("second.example.com:80", "/a")}, want: "421", kind: proxy.IsMalformed},
-	{name: "clear: the gate itself", sni: "-", port: "GATE", send: []string{to("127.0.0.1", "/a")}, want: "403", kind: proxy.ByGuard, body: "own"},
-	{name: "clear: a forbidden port", gate: "ports", sni: "-", send: []string{get("/a")}, want: "403", kind: proxy.ByGuard},
+	{name: "clear: port 443", sni: "-", port: "443", send: []string{to("second.example.com:80", "/a")}, want: "421", kind: record.IsMalformed},
+	{name: "clear: the gate itself", sni: "-", port: "GATE", send: []string{to("127.0.0.1", "/a")}, want: "403", kind: record.ByGuard, body: "own"},
+	{name: "clear: a forbidden port", gate: "ports", sni: "-", send: []string{get("/a")}, want: "403", kind: record.ByGuard},
 	{name: "clear: a forbidden host", gate: "deny host", sni: "-", send: []string{get("/a"), to("second.example.com", "/b")}, want: "403 200", arrived: "GET /b"},
 	{name: "clear: denied by an override", gate: "deny override", sni: "-", send: []string{get("/a")}, want: "403", kind: "override", body: "by hand"},
 	{name: "clear: allowed by an override", gate: "allow override", sni: "-", send: []string{get("/private/a")}, want: "200", arrived: "GET /private/a"},
 	{name: "clear: report mode", gate: "report", sni: "-", send: []string{get("/private/a")}, want: "200", kind: "", arrived: "GET /private/a"},
-	{name: "clear: an unknown client", gate: "unknown", sni: "-", send: []string{get("/a")}, want: "403", kind: proxy.ByLogin},
+	{name: "clear: an unknown client", gate: "unknown", sni: "-", send: []string{get("/a")}, want: "403", kind: record.ByLogin},
 	{name: "clear: a client known by its address", gate: "known", sni: "-", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
-	{name: "clear: too early", gate: "pace", sni: "-", send: []string{get("/a"), get("/b")}, want: "200 429", kind: proxy.ByPace, arrived: "GET /a"},
+	{name: "clear: too early", gate: "pace", sni: "-", send: []string{get("/a"), get("/b")}, want: "200 429", kind: record.ByPace, arrived: "GET /a"},
 
 	// What is neither TLS nor HTTP/1.
 	{name: "SSH", sni: "-", send: []string{"SSH-2.0-OpenSSH_9.9\r\n"}, want: "closed", reason: proxy.NotHTTP},
@@ -153,38 +154,38 @@ var redirectedCases = []redirectedCase{
 	{name: "TLS: 10,000 bytes of extensions", hello: "10000 more", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: 40,000 bytes of extensions", hello: "40000 more", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: with the port", send: []string{to("loop.example.com:PORT", "/a")}, want: "200", arrived: "GET /a"},
-	{name: "TLS: another port", send: []string{to("loop.example.com:444", "/a")}, want: "421", kind: proxy.IsMalformed},
+	{name: "TLS: another port", send: []string{to("loop.example.com:444", "/a")}, want: "421", kind: record.IsMalformed},
 	{name: "TLS: another host", send: []string{to("second.example.com", "/a"), get("/b")}, want: "421 200", arrived: "GET /b"},
-	{name: "TLS: another host and the port", send: []string{to("second.example.com:PORT", "/a")}, want: "421", kind: proxy.IsMalformed},
+	{name: "TLS: another host and the port", send: []string{to("second.example.com:PORT", "/a")}, want: "421", kind: record.IsMalformed},
 	{name: "TLS: upper case", sni: "LOOP.Example.COM", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: upper case in both", sni: "LOOP.Example.COM", send: []string{to("LOOP.Example.COM", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: Host in upper case", send: []string{to("LOOP.EXAMPLE.COM", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: Host with a trailing dot", send: []string{to("loop.example.com.", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: underscore", sni: "a_b.example.com", send: []string{to("a_b.example.com", "/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: IDNA", sni: "xn--bcher-kva.example.com", send: []string{to("xn--bcher-kva.example.com", "/a")}, want: "200", arrived: "GET /a"},
-	{name: "TLS: empty Host", send: []string{to("", "/a")}, want: "400", kind: proxy.IsMalformed},
+	{name: "TLS: empty Host", send: []string{to("", "/a")}, want: "400", kind: record.IsMalformed},
 	{name: "TLS: HTTP/1.0 without Host", send: []string{"GET /a HTTP/1.0\r\nUser-Agent: ExampleBot/1.0\r\n\r\n"}, want: "200", arrived: "GET /a"},
-	{name: "TLS: an address as Host", send: []string{to("127.0.0.1", "/a")}, want: "421", kind: proxy.IsMalformed},
+	{name: "TLS: an address as Host", send: []string{to("127.0.0.1", "/a")}, want: "421", kind: record.IsMalformed},
 	{name: "TLS: userinfo", send: []string{to("me@loop.example.com", "/a")}, want: "400"},
-	{name: "TLS: a whole URL", send: []string{"GET https://loop.example.com/a HTTP/1.1" + loopHost + "\r\n"}, want: "400", kind: proxy.IsMalformed, body: "for a proxy"},
-	{name: "TLS: CONNECT", send: []string{"CONNECT loop.example.com:443 HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: proxy.IsMalformed},
+	{name: "TLS: a whole URL", send: []string{"GET https://loop.example.com/a HTTP/1.1" + loopHost + "\r\n"}, want: "400", kind: record.IsMalformed, body: "for a proxy"},
+	{name: "TLS: CONNECT", send: []string{"CONNECT loop.example.com:443 HTTP/1.1" + loopHost + "\r\n"}, want: "405", kind: record.IsMalformed},
 	{name: "TLS: an upload", send: []string{"POST /up HTTP/1.1" + loopHost + "Content-Length: 5\r\n\r\nhello"}, want: "200", arrived: "POST /up"},
 	{name: "TLS: pipelined", send: []string{get("/a") + get("/private/") + get("/c")}, want: "200 403 200", arrived: "GET /a, GET /c"},
 	{name: "TLS: unknown ALPN", alpn: "spdy/3", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
 	{name: "TLS: no HTTP inside", send: []string{"EHLO mail.example\r\n\r\n"}, want: "400"},
 	{name: "TLS: the gate's own page", sni: "robotsgate.invalid", send: []string{to("robotsgate.invalid", "/ca.pem")}, want: "200", body: "BEGIN CERTIFICATE"},
-	{name: "TLS: a forbidden address", sni: "metadata.example.com", send: []string{to("metadata.example.com", "/a")}, want: "403", kind: proxy.ByGuard},
+	{name: "TLS: a forbidden address", sni: "metadata.example.com", send: []string{to("metadata.example.com", "/a")}, want: "403", kind: record.ByGuard},
 	{name: "TLS: a name that does not resolve", sni: "unknown.example.com", send: []string{to("unknown.example.com", "/a")}, want: "502"},
-	{name: "TLS: a forbidden port", gate: "ports", send: []string{get("/a")}, want: "403", kind: proxy.ByGuard, body: "port"},
-	{name: "TLS: a forbidden host", gate: "deny host", send: []string{get("/a")}, want: "403", kind: proxy.ByGuard, body: "loop.example.com"},
+	{name: "TLS: a forbidden port", gate: "ports", send: []string{get("/a")}, want: "403", kind: record.ByGuard, body: "port"},
+	{name: "TLS: a forbidden host", gate: "deny host", send: []string{get("/a")}, want: "403", kind: record.ByGuard, body: "loop.example.com"},
 	{name: "TLS: denied by an override", gate: "deny override", send: []string{get("/a")}, want: "403", kind: "override", body: "by hand"},
 	{name: "TLS: allowed by an override", gate: "allow override", send: []string{get("/private/a")}, want: "200", arrived: "GET /private/a"},
 	{name: "TLS: report mode", gate: "report", send: []string{get("/private/a")}, want: "200", arrived: "GET /private/a"},
-	{name: "TLS: an unknown client", gate: "unknown", send: []string{get("/a")}, want: "403", kind: proxy.ByLogin},
-	{name: "TLS: a client that needs a login", gate: "logins", send: []string{get("/a")}, want: "403", kind: proxy.ByLogin, body: "redirected"},
+	{name: "TLS: an unknown client", gate: "unknown", send: []string{get("/a")}, want: "403", kind: record.ByLogin},
+	{name: "TLS: a client that needs a login", gate: "logins", send: []string{get("/a")}, want: "403", kind: record.ByLogin, body: "redirected"},
 	{name: "TLS: a client known by its address", gate: "known", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
-	{name: "TLS: a client known by its User-Agent", gate: "agent", send: []string{get("/a"), strings.Replace(get("/b"), "ExampleBot", "OtherBot", 1)}, want: "200 403", kind: proxy.ByLogin, arrived: "GET /a"},
-	{name: "TLS: too early", gate: "pace", send: []string{get("/a"), get("/b")}, want: "200 429", kind: proxy.ByPace, arrived: "GET /a"},
+	{name: "TLS: a client known by its User-Agent", gate: "agent", send: []string{get("/a"), strings.Replace(get("/b"), "ExampleBot", "OtherBot", 1)}, want: "200 403", kind: record.ByLogin, arrived: "GET /a"},
+	{name: "TLS: too early", gate: "pace", send: []string{get("/a"), get("/b")}, want: "200 429", kind: record.ByPace, arrived: "GET /a"},
 
 	// Passthrough.
 	{name: "passthrough: allowed", gate: "passthrough", send: []string{get("/private/a")}, want: "200", arrived: "GET /private/a"},
@@ -193,13 +194,13 @@ var redirectedCases = []redirectedCase{
 	{name: "passthrough: 10,000 bytes of extensions", gate: "passthrough", hello: "10000 more", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
 	{name: "passthrough: denied", gate: "passthrough, closed", alert: "access denied", kind: "rule"},
 	{name: "passthrough: denied by an override", gate: "passthrough, deny override", alert: "access denied", kind: "override"},
-	{name: "passthrough: a forbidden host", gate: "passthrough, deny host", alert: "access denied", kind: proxy.ByGuard},
-	{name: "passthrough: a forbidden port", gate: "passthrough, ports", alert: "access denied", kind: proxy.ByGuard},
-	{name: "passthrough: TLS on port 80 is https, since only a CONNECT to this port may mean http", gate: "passthrough, ports", port: "80", alert: "access denied", kind: proxy.ByGuard},
-	{name: "passthrough: a forbidden address", gate: "passthrough", sni: "metadata.example.com", alert: "access denied", kind: proxy.ByGuard},
+	{name: "passthrough: a forbidden host", gate: "passthrough, deny host", alert: "access denied", kind: record.ByGuard},
+	{name: "passthrough: a forbidden port", gate: "passthrough, ports", alert: "access denied", kind: record.ByGuard},
+	{name: "passthrough: TLS on port 80 is https, since only a CONNECT to this port may mean http", gate: "passthrough, ports", port: "80", alert: "access denied", kind: record.ByGuard},
+	{name: "passthrough: a forbidden address", gate: "passthrough", sni: "metadata.example.com", alert: "access denied", kind: record.ByGuard},
 	{name: "passthrough: a name that does not resolve", gate: "passthrough", sni: "unknown.example.com", alert: "access denied"},
-	{name: "passthrough: an unknown client", gate: "passthrough, unknown", alert: "access denied", kind: proxy.ByLogin},
-	{name: "passthrough: a client that needs a login", gate: "passthrough, logins", alert: "access denied", kind: proxy.ByLogin},
+	{name: "passthrough: an unknown client", gate: "passthrough, unknown", alert: "access denied", kind: record.ByLogin},
+	{name: "passthrough: a client that needs a login", gate: "passthrough, logins", alert: "access denied", kind: record.ByLogin},
 	{name: "passthrough: report mode", gate: "passthrough, closed, report", send: []string{get("/a")}, want: "200", arrived: "GET /a"},
 	{name: "passthrough: the gate's own page", gate: "passthrough", sni: "robotsgate.invalid", send: []string{to("robotsgate.invalid", "/ca.pem")}, want: "200", body: "BEGIN CERTIFICATE"},
 }
@@ -444,18 +445,18 @@ func (c redirectedCase) check(t *testing.T, g *proxytest.Gate, port string) {
 	if c.kind == "" && c.arrived == "" {
 		return
 	}
-	var x *proxy.Record
+	var x *record.Record
 	proxytest.Eventually(t, "the request is recorded, and a refusal as "+string(c.kind), func() bool {
 		all := g.Records()
 		if len(all) > 0 {
 			x = all[len(all)-1]
 		}
-		return x != nil && (c.kind == "" && x.Decision != nil || c.kind != "" && x.Refused == c.kind)
+		return x != nil && (c.kind == "" && x.Decision != "" || c.kind != "" && x.Kind() == c.kind)
 	})
-	if x.Client != netip.MustParseAddr("127.0.0.1") || x.Tunnel != (c.sni != "-") || (c.kind == "" || c.kind == "rule") && x.Decision == nil {
+	if x.Client != "127.0.0.1" || x.Tunnel != (c.sni != "-") || (c.kind == "" || c.kind == "rule") && x.Decision == "" {
 		t.Errorf("record: %+v", x)
 	}
-	if c.passes() && (x.Method != "CONNECT" || x.URL != "https://"+cmp.Or(c.sni, "loop.example.com")+":"+port) {
+	if c.passes() && (x.Method != "CONNECT" || x.Address() != "https://"+cmp.Or(c.sni, "loop.example.com")+":"+port) {
 		t.Errorf("the record of the tunnel: %+v", x)
 	}
 	if status := cmp.Or(c.want, "403"); len(status) == 3 && strconv.Itoa(x.Status) != status {

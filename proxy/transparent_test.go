@@ -163,8 +163,8 @@ func TestTransparentPassthroughLeaves(t *testing.T) {
 	go tls.Client(conn, &tls.Config{ServerName: "loop.example.com"}).Handshake()
 	proxytest.Receive(t, pacer.waiting, "the tunnel's wait")
 	conn.Close()
-	if x := g.Next(t); x.Sent != 0 || x.Error == "" {
-		t.Errorf("record: sent after %v, error %q", x.Sent, x.Error)
+	if x := g.Next(t); x.Stages.Sent != 0 || x.Error == "" {
+		t.Errorf("record: sent after %v, error %q", x.Stages.Sent, x.Error)
 	}
 }
 

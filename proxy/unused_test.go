@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
@@ -37,7 +38,7 @@ func TestUnusedTunnels(t *testing.T) {
 	untrusting := func(_ *proxytest.Gate, conn net.Conn) { handshake(conn, &tls.Config{ServerName: "127.0.0.1"}) }
 	for name, c := range map[string]struct {
 		do   func(*proxytest.Gate, net.Conn)
-		want proxy.Unused
+		want string
 		more string // in the record's error
 	}{
 		"nothing":                       {closes, proxy.NothingSent, ""},
@@ -73,8 +74,8 @@ func TestUnusedTunnels(t *testing.T) {
 					if x.Unused != "" || x.Method != "GET" {
 						t.Errorf("record: %+v", x)
 					}
-				} else if x.Unused != c.want || !strings.HasPrefix(x.Error, string(c.want)+c.more) || x.Method != "CONNECT" || x.URL != "https://127.0.0.1:1" || !x.Tunnel ||
-					x.Socks != socks || x.Crawler != "someone" || x.Status != 200 || x.Decision != nil || x.Refused != "" || !x.Client.IsLoopback() {
+				} else if x.Unused != c.want || !strings.HasPrefix(x.Error, c.want+c.more) || x.Method != "CONNECT" || x.Address() != "https://127.0.0.1:1" || !x.Tunnel ||
+					x.Socks != socks || x.Crawler != "someone" || x.Status != 200 || x.Decision != "" || x.Refused != "" || x.Client != "127.0.0.1" {
 					t.Errorf("want %q: %+v", c.want, x)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -95,7 +96,7 @@ func TestUnusedAtShutdown(t *testing.T) {
 	returned := make(chan bool)
 	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) {
 		done := o.Done
-		o.Done = func(x *proxy.Record) {
+		o.Done = func(x *record.Record) {
 			select {
 			case <-returned:
 				t.Error("Shutdown has returned before a record was made")
@@ -126,7 +127,7 @@ func TestUnusedRedirected(t *testing.T) {
 	conn := dialed(t, redirect(t, g, "8443"))
 	_ = tls.Client(conn, &tls.Config{ServerName: "loop.example.com"}).Handshake()
 	conn.Close()
-	if x := g.Next(t); x.Unused != proxy.TLSGivenUp || x.URL != "https://loop.example.com:8443" {
+	if x := g.Next(t); x.Unused != proxy.TLSGivenUp || x.Address() != "https://loop.example.com:8443" {
 		t.Errorf("record: %+v", x)
 	}
 }

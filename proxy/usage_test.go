@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"robotsgate/internal/gatetest"
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/usage"
@@ -192,7 +193,7 @@ func TestUsage(t *testing.T) {
 					headers = []string{name, value}
 				}
 				resp, body := proxytest.Send(t, v.Client, cmp.Or(c.method, http.MethodGet), v.Origin+path, nil, headers...)
-				record := g.Next(t)
+				x := g.Next(t)
 				if sent := len(g.Arrived()) > before; sent == (c.sent == "no") {
 					t.Errorf("sent: %v", sent)
 				}
@@ -211,8 +212,8 @@ func TestUsage(t *testing.T) {
 					proxytest.WantHeader(t, resp, "Robots-Gate-Meta", c.meta)
 				}
 				wantFields(t, resp)
-				if strings.HasPrefix(c.decision, "deny;reason=usage") && record.Kind() != proxy.Refusal(policy.ByUsage) || record.Cause() == "usage" {
-					t.Errorf("the record has the kind %q, the cause %q", record.Kind(), record.Cause())
+				if strings.HasPrefix(c.decision, "deny;reason=usage") && x.Kind() != record.Refusal(policy.ByUsage) || x.Cause == "usage" {
+					t.Errorf("the record has the kind %q, the cause %q", x.Kind(), x.Cause)
 				}
 				if c.want != 403 && c.want != 451 {
 					if c.path == "" && resp.Header.Get("X-Origin") != originMark {

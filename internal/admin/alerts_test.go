@@ -3,12 +3,11 @@ package admin
 import (
 	"fmt"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
 
-	"robotsgate/proxy"
+	"robotsgate/internal/record"
 )
 
 // TestNoAlerts: without a problem the page has no strip, and the API an empty list.
@@ -39,8 +38,8 @@ func TestAlerts(t *testing.T) {
 		for i := range 30 {
 			o.alerts[0].Details = append(o.alerts[0].Details, fmt.Sprint("mistake ", i))
 		}
-		o.seen = seen(&proxy.Record{ID: "ABC", Refused: proxy.ByLogin, Client: netip.MustParseAddr("192.0.2.77")}, &proxy.Record{Refused: proxy.ByLogin},
-			&proxy.Record{Refused: proxy.ByGuard, Client: netip.MustParseAddr("192.0.2.78")})
+		o.seen = seen(&record.Record{ID: "ABC", Refused: record.ByLogin, Client: "192.0.2.77"}, &record.Record{Refused: record.ByLogin},
+			&record.Record{Refused: record.ByGuard, Client: "192.0.2.78"})
 		h := listener(t, o)
 		ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://down.example/")
 		for _, path := range []string{"/", "/live"} {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/proxy"
+	"robotsgate/internal/record"
 )
 
 // maxCrawlers bounds the crawlers that are counted. Their names are those of the configuration,
@@ -28,7 +28,7 @@ type Crawler struct {
 type byCrawler map[string]*Crawler
 
 // add counts a request that ended at a time. Some fail before the crawler is identified.
-func (b byCrawler) add(x *proxy.Record, end int64) {
+func (b byCrawler) add(x *record.Record, end int64) {
 	if x.Crawler == "" {
 		return
 	}
@@ -60,13 +60,13 @@ func (b byCrawler) busiest(n int) []Crawler {
 
 // A Cause is how many requests of the last hour had no decision for one reason.
 type Cause struct {
-	Kind     string `json:"kind"` // a [proxy.Refusal], or failed
+	Kind     string `json:"kind"` // a [record.Refusal], or failed
 	Requests uint64 `json:"requests"`
 }
 
 const (
 	// Login is the kind of requests from clients that are none of the crawlers.
-	Login = string(proxy.ByLogin)
+	Login = string(record.ByLogin)
 	// Failed is the kind of requests that the gate did not refuse: the name did not resolve, or
 	// the client has disconnected.
 	Failed = "failed"
@@ -74,11 +74,11 @@ const (
 
 // kinds are those of requests without a decision. The last counts all that the others do not.
 var kinds = [...]string{
-	string(proxy.ByGuard), Login, string(proxy.ByLimit), string(proxy.ByAudit), string(proxy.IsMalformed), Failed,
+	string(record.ByGuard), Login, string(record.ByLimit), string(record.ByAudit), string(record.IsMalformed), Failed,
 }
 
 // kindOf returns the index in kinds for a request without a decision.
-func kindOf(x *proxy.Record) int {
+func kindOf(x *record.Record) int {
 	if i := slices.Index(kinds[:], string(x.Refused)); i >= 0 {
 		return i
 	}

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
-	"robotsgate/proxy"
 )
 
 // Minutes is the number of minutes in an overview.
@@ -37,18 +37,18 @@ func (c *Counts) add(more Counts) {
 }
 
 // count adds a request.
-func (c *Counts) count(x *proxy.Record) {
-	switch d := x.Decision; {
-	case d == nil:
+func (c *Counts) count(x *record.Record) {
+	switch {
+	case x.Decision == "":
 		c.Undecided++
-	case x.Refused != "" && x.Refused != proxy.Refusal(d.Reason):
+	case x.Refused != "":
 		c.Refused++
-	case d.Allow:
-		c.Allowed++
-	case d.Enforced:
-		c.Denied++
-	default:
+	case x.Reported():
 		c.Reported++
+	case x.Decision == "allow":
+		c.Allowed++
+	default:
+		c.Denied++
 	}
 }
 
@@ -87,9 +87,6 @@ type State struct {
 // An Overview counts the requests of the last hour, for the status page: by minute, and by the hosts and rules that are
 // denied most. Its memory is bounded. It is safe for concurrent use.
 type Overview struct {
-	// RedactQuery replaces the values of queries, as in the audit log. It is set before the first request.
-	RedactQuery bool
-
 	started time.Time
 
 	mu      sync.Mutex
@@ -119,9 +116,9 @@ func NewOverview() *Overview {
 }
 
 // Request counts a request, after its end.
-func (o *Overview) Request(x *proxy.Record) {
-	end := max(x.Start.Add(x.Duration).Unix(), 0)
-	d, refusal := x.Decision, refusalOf(x, o.RedactQuery)
+func (o *Overview) Request(x *record.Record) {
+	end := max(x.Time.Add(x.Took()).Unix(), 0)
+	refusal := refusalOf(x)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.total.count(x)
@@ -129,10 +126,10 @@ func (o *Overview) Request(x *proxy.Record) {
 	at := end / 60
 	m := o.minutes.of(at)
 	m.count(x)
-	if d == nil {
+	switch x.Decision {
+	case "":
 		m.causes[kindOf(x)]++
-	}
-	if d != nil && !d.Allow {
+	case "deny":
 		o.deniedLocked(x, at)
 	}
 	o.stating.add(x, at)
@@ -144,21 +141,22 @@ func (o *Overview) Request(x *proxy.Record) {
 
 // deniedLocked counts the host and the rule of a denial. If the robots.txt is unreachable, no
 // rule denied. The caller holds mu.
-func (o *Overview) deniedLocked(x *proxy.Record, at int64) {
-	d := x.Decision
-	o.hosts.add(at, kept(hostOf(x.URL)), d.Enforced)
-	switch d.Reason {
+func (o *Overview) deniedLocked(x *record.Record, at int64) {
+	enforced := !x.Reported()
+	_, host, _ := strings.Cut(x.Origin, "://")
+	o.hosts.add(at, kept(host), enforced)
+	switch policy.Reason(x.Reason) {
 	case policy.ByRule:
-		origin := strings.TrimSuffix(d.RobotsURL, "/robots.txt")
-		o.rules.add(at, Rule{Origin: kept(origin), Line: d.Rule.Line, Text: kept(d.Rule.Pattern)}, d.Enforced)
+		origin := strings.TrimSuffix(x.Robots.URL, "/robots.txt")
+		o.rules.add(at, Rule{Origin: kept(origin), Line: x.Line, Text: kept(strings.TrimPrefix(x.Rule, "Disallow: "))}, enforced)
 	case policy.ByUsage:
-		p, text := d.Reserved, "the page's head was not read whole"
-		if p.Category != "" {
-			text = p.Category + "=" + p.Value() + " from " + string(p.Source)
+		r := Rule{Origin: kept(x.Origin), Text: "the page's head was not read whole", Usage: true}
+		if p := x.Reserved; p != nil {
+			r.Line, r.Text = p.Line, kept(p.Use+"="+p.Value+" from "+string(p.Source))
 		}
-		o.rules.add(at, Rule{Origin: kept(x.Origin), Line: p.Line, Text: kept(text), Usage: true}, d.Enforced)
+		o.rules.add(at, r, enforced)
 	case policy.ByOverride:
-		o.rules.add(at, Rule{Text: kept(d.Note)}, d.Enforced)
+		o.rules.add(at, Rule{Text: kept(x.Note)}, enforced)
 	}
 }
 
@@ -174,15 +172,6 @@ func beginning(s string) string {
 
 // kept returns a copy of a text, cut. A part of a robots.txt or of a request's head would keep all of it in memory.
 func kept(s string) string { return strings.Clone(beginning(s)) }
-
-// hostOf returns the host of a canonical URL, with its port.
-func hostOf(url string) string {
-	_, rest, _ := strings.Cut(url, "://")
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		rest = rest[:end]
-	}
-	return rest
-}
 
 // Top is the maximum of hosts and of rules in a State.
 const Top = 10

@@ -10,15 +10,26 @@ import (
 	"time"
 
 	"robotsgate/internal/gatetest"
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/snapshot"
-	"robotsgate/proxy"
 )
 
 // ended is the record of a request that ends now.
-func ended(url string, d *policy.Decision) *proxy.Record {
-	return &proxy.Record{Start: time.Now().Add(-time.Second), Duration: time.Second, URL: url, Decision: d}
+func ended(url string, d *policy.Decision) *record.Record {
+	x := &record.Record{Time: time.Now().Add(-time.Second), Duration: 1}
+	scheme, rest, _ := strings.Cut(url, "://")
+	if host := rest[:len(rest)-len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyz.-0123456789:"))]; host != "" {
+		x.Origin, x.Path = scheme+"://"+host, rest[len(host):]
+	}
+	if d != nil {
+		d.Record(x)
+	}
+	if d != nil && d.Reason == policy.ByRule && !d.Allow {
+		x.Cause = fmt.Sprintf("robots.txt line %d: %s", d.Rule.Line, d.Rule)
+	}
+	return x
 }
 
 var allowed = &policy.Decision{Allow: true, Enforced: true, Reason: policy.NoMatch}
@@ -26,7 +37,7 @@ var allowed = &policy.Decision{Allow: true, Enforced: true, Reason: policy.NoMat
 // deniedBy is a denial by a line of the robots.txt of http://a.example.
 func deniedBy(line int, pattern string, enforced bool) *policy.Decision {
 	return &policy.Decision{Enforced: enforced, Reason: policy.ByRule, RobotsURL: "http://a.example/robots.txt",
-		Rule: robotstxt.Rule{Line: line, Pattern: pattern}}
+		Robots: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{}}, Rule: robotstxt.Rule{Line: line, Pattern: pattern}}
 }
 
 func TestCounts(t *testing.T) {
@@ -84,7 +95,7 @@ func TestTop(t *testing.T) {
 		override := &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: "the contract has ended"}
 		unreachable := &policy.Decision{Enforced: true, Reason: policy.IsUnreachable, RobotsURL: "http://c.example/robots.txt", Robots: &snapshot.Resolution{Snapshot: &snapshot.Snapshot{}}}
 		long := "/" + strings.Repeat("ä", 200)
-		for n, x := range []*proxy.Record{
+		for n, x := range []*record.Record{
 			ended("https://d.example/private/", deniedBy(9, long, true)),
 			ended("https://c.example:8443?q", unreachable),
 			ended("http://b.example/", override),
@@ -209,7 +220,7 @@ func TestAtOnce(t *testing.T) {
 func TestCauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := NewOverview()
-		for n, kind := range []proxy.Refusal{"", proxy.ByGuard, proxy.IsMalformed, "new kind"} {
+		for n, kind := range []record.Refusal{"", record.ByGuard, record.IsMalformed, "new kind"} {
 			for range n + 1 {
 				x := ended("", nil)
 				x.Refused = kind
@@ -217,7 +228,7 @@ func TestCauses(t *testing.T) {
 			}
 		}
 		x := ended("http://a.example/", deniedBy(1, "/", true))
-		x.Refused = proxy.ByLimit
+		x.Refused = record.ByLimit
 		o.Request(x)
 		for _, step := range []struct {
 			after time.Duration
@@ -237,7 +248,7 @@ func TestCauses(t *testing.T) {
 // TestRefused: a request that was decided, and then refused for another reason, counts as refused, whatever the decision.
 func TestRefused(t *testing.T) {
 	o := NewOverview()
-	for _, kind := range []proxy.Refusal{proxy.ByPace, proxy.ByBudget, proxy.ByLimit} {
+	for _, kind := range []record.Refusal{record.ByPace, record.ByBudget, record.ByLimit} {
 		for _, d := range []*policy.Decision{allowed, deniedBy(1, "/x", false)} {
 			x := ended("http://a.example/x", d)
 			x.Refused = kind
@@ -245,25 +256,24 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	x := ended("http://a.example/x", deniedBy(1, "/x", true))
-	x.Refused = proxy.Refusal(policy.ByRule)
 	o.Request(x)
 	if got, want := o.State().Total, (Counts{Denied: 1, Refused: 6}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
-// TestRefusals: the last refusals are kept, the newest first, with bounded texts.
+// TestLastRefusals: the last refusals are kept, the newest first, with bounded texts.
 func TestLastRefusals(t *testing.T) {
 	o := NewOverview()
 	o.Request(ended("http://a.example/allowed", allowed))
-	o.Request(&proxy.Record{ID: "failed", Error: "no such host"})
+	o.Request(&record.Record{ID: "failed", Error: "no such host"})
 	if got := o.State().Refusals; len(got) != 0 {
 		t.Errorf("without refusals: %v", got)
 	}
 	long := strings.Repeat("x", 100_000)
 	for i := range MaxRefusals + 5 {
-		o.Request(&proxy.Record{ID: fmt.Sprint("id", i), Start: time.Unix(1, 0), URL: "http://a.example/" + long, Method: long, Crawler: long,
-			Refused: proxy.ByGuard, Why: "prohibited " + long})
+		o.Request(&record.Record{ID: fmt.Sprint("id", i), Time: time.Unix(1, 0), URL: "http://a.example/" + long, Method: long, Crawler: long,
+			Refused: record.ByGuard, Cause: "prohibited " + long})
 	}
 	o.Request(ended("http://a.example/x", deniedBy(7, "/x", false)))
 	got := o.State().Refusals
@@ -291,12 +301,12 @@ func TestLastRefusals(t *testing.T) {
 // is bounded.
 func TestCrawlers(t *testing.T) {
 	o := NewOverview()
-	request := func(crawler string, x *proxy.Record) {
+	request := func(crawler string, x *record.Record) {
 		x.Crawler = crawler
 		o.Request(x)
 	}
-	request("", &proxy.Record{Refused: proxy.ByLogin})
-	request("a", &proxy.Record{})
+	request("", &record.Record{Refused: record.ByLogin})
+	request("a", &record.Record{})
 	request("b", ended("http://a.example/", allowed))
 	request("b", ended("http://a.example/x", deniedBy(1, "/x", true)))
 	request("b", ended("http://a.example/x", deniedBy(1, "/x", false)))
@@ -309,7 +319,7 @@ func TestCrawlers(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got[0], want)
 	}
 	for i := range 2 * maxCrawlers {
-		request(fmt.Sprint("crawler", i), &proxy.Record{})
+		request(fmt.Sprint("crawler", i), &record.Record{})
 	}
 	if n := len(o.crawlers); n != maxCrawlers {
 		t.Errorf("%d crawlers are kept, want %d", n, maxCrawlers)

@@ -16,24 +16,22 @@ import (
 
 	"golang.org/x/net/html"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
-	"robotsgate/policy/robotstxt"
-	"robotsgate/proxy"
 )
 
 // seen returns an overview of requests that have just ended.
-func seen(all ...*proxy.Record) *Overview {
+func seen(all ...*record.Record) *Overview {
 	o := NewOverview()
 	for _, x := range all {
-		x.Start = time.Now()
+		x.Time, x.Duration = time.Now(), 0
 		o.Request(x)
 	}
 	return o
 }
 
-func denied(url, pattern string, enforced bool) *proxy.Record {
-	return &proxy.Record{URL: url, Decision: &policy.Decision{Enforced: enforced, Reason: policy.ByRule,
-		RobotsURL: "http://a.example/robots.txt", Rule: robotstxt.Rule{Line: 7, Pattern: pattern}}}
+func denied(url, pattern string, enforced bool) *record.Record {
+	return ended(url, deniedBy(7, pattern, enforced))
 }
 
 // text returns the visible text of a page, and all its elements by name.
@@ -100,7 +98,7 @@ func TestPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &origin{status: 503, crawlers: []*policy.Crawler{{Name: "trial", Mode: policy.Report}}}
 		o.seen = seen(denied("http://a.example/x", "/x", true), denied("http://a.example/x", "/x", true), denied("http://b.example/x", "/x", false),
-			&proxy.Record{URL: "http://b.example/y", Decision: &policy.Decision{Allow: true}}, &proxy.Record{})
+			ended("http://b.example/y", allowed), &record.Record{})
 		h := listener(t, o)
 		ask(h, "GET", "192.0.2.1:9310", "/api/decision?url=http://down.example/")
 		time.Sleep(3 * time.Second) // fake clock
@@ -233,9 +231,9 @@ func TestHostile(t *testing.T) {
 	}
 	shape := func(word string) (string, string) {
 		o := &origin{status: 200, body: "User-agent: *\nDisallow: /*" + short(word) + "\nDisallow: /\n", crawlers: []*policy.Crawler{{Name: "trial" + word, Mode: policy.Report}}}
-		x := denied("http://"+word+"/", word, false)
-		x.Decision.RobotsURL = "http://" + word + "/robots.txt"
-		o.seen = seen(x, &proxy.Record{URL: "http://b.example/", Decision: &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: word}})
+		x := denied("http://a.example/", word, false)
+		x.Origin, x.Path, x.Robots.URL = "http://"+word, "/", "http://"+word+"/robots.txt"
+		o.seen = seen(x, ended("http://b.example/", &policy.Decision{Enforced: true, Reason: policy.ByOverride, Note: word}))
 		query := url.Values{"url": {"http://a.example/" + short(word)}, "agent": {word[:min(len(word), 5000)]}, "token": {word[:min(len(word), 5000)]}}
 		page := see(t, listener(t, o), "/?"+query.Encode())
 		said, elements := text(t, page)

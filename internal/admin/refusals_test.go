@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"robotsgate/proxy"
+	"robotsgate/internal/record"
 )
 
 // TestRefusals: the page shows the latest refusals, and finds one by its id.
 func TestRefusals(t *testing.T) {
 	x := denied("http://a.example/x?a=1&b=2", "/x", true)
-	x.ID, x.Crawler, x.Method, x.Status, x.Refused, x.Why = "ABC234", "news", "GET", 403, "rule", "robots.txt line 7: Disallow: /x"
-	attack := &proxy.Record{ID: "DEF567", Method: "GET", URL: `http://b.example/"><script>`, Refused: proxy.ByGuard, Why: "<script>alert(1)</script>\u202e", Crawler: `a&b"c`}
+	x.ID, x.Crawler, x.Method, x.Status = "ABC234", "news", "GET", 403
+	attack := &record.Record{ID: "DEF567", Method: "GET", URL: `http://b.example/"><script>`, Refused: record.ByGuard, Cause: "<script>alert(1)</script>\u202e", Crawler: `a&b"c`}
 	h := listener(t, &origin{status: 200, body: rules, seen: seen(x, attack)})
 	const refusal = "GET http://a.example/x?a=1&b=2 rule robots.txt line 7: Disallow: /x of http://a.example/robots.txt"
 	for _, path := range []string{"/", "/live"} {
@@ -46,12 +46,12 @@ func TestRefusals(t *testing.T) {
 func TestRefusalAPI(t *testing.T) {
 	const long = "http://a.example/" + "0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/" +
 		"0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/0123456789/"
-	var all []*proxy.Record
+	var all []*record.Record
 	add := func(id, method, url, kind string) {
 		x := denied(url, "/x", true)
 		x.ID, x.Crawler, x.Method = id, "news", method
 		if kind != "rule" {
-			x.Decision, x.Refused, x.Why = nil, proxy.Refusal(kind), "why"
+			x.Decision, x.Refused, x.Cause = "", record.Refusal(kind), "why"
 		}
 		all = append(all, x)
 	}
@@ -88,9 +88,9 @@ func TestRefusalAPI(t *testing.T) {
 // TestRefusalRedacted: with log.redact_query a URL finds its refusal, and the answer does not have the query.
 func TestRefusalRedacted(t *testing.T) {
 	o := NewOverview()
-	o.RedactQuery = true
 	x := denied("http://a.example/x?key=secret", "/x", true)
 	x.ID, x.Method = "A1", "GET"
+	x.Redact()
 	o.Request(x)
 	got := answers(t, listener(t, &origin{status: 200, body: rules, seen: o}), "GET", "/api/refusal?url=http://a.example/x%3Fkey=secret")
 	if text := fmt.Sprint(got); got["id"] != "A1" || got["override"] != nil || strings.Contains(text, "secret") {

@@ -4,10 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/audit"
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/snapshot"
-	"robotsgate/proxy"
 )
 
 // MaxRefusals is how many refusals are kept.
@@ -27,7 +26,7 @@ type Refusal struct {
 	Cut      bool      `json:"cut,omitempty"`        // URL is only the beginning
 	Digest   string    `json:"url_sha256,omitempty"` // of the whole URL, if it is cut
 	Redacted bool      `json:"redacted,omitempty"`   // values of its query have been replaced
-	Kind     string    `json:"kind"`                 // a [proxy.Refusal]
+	Kind     string    `json:"kind"`                 // a [record.Refusal]
 	Why      string    `json:"why"`                  // may have text from the network
 	Client   string    `json:"client,omitempty"`     // the address, of a client that is none of the crawlers
 	Status   int       `json:"status,omitempty"`     // of the response
@@ -41,21 +40,18 @@ type refusals struct {
 }
 
 // refusalOf returns what is kept of a request that was refused or would have been; nil if it was neither.
-func refusalOf(x *proxy.Record, redact bool) *Refusal {
+func refusalOf(x *record.Record) *Refusal {
 	kind := x.Kind()
 	if kind == "" {
 		return nil
 	}
-	url := x.URL
-	if redact {
-		url = audit.Redact(url)
-	}
+	url := x.Address()
 	f := &Refusal{
-		ID: x.ID, Time: x.Start.UTC().Truncate(time.Second), Crawler: kept(x.Crawler), Method: kept(x.Method), URL: kept(url), Cut: len(url) > maxKept, Redacted: url != x.URL,
-		Kind: string(kind), Why: kept(why(x)), Status: x.Status, Reported: x.Refused == "" && !x.Decision.Enforced,
+		ID: x.ID, Time: x.Time.Truncate(time.Second), Crawler: kept(x.Crawler), Method: kept(x.Method), URL: kept(url), Cut: len(url) > maxKept, Redacted: x.Redacted,
+		Kind: string(kind), Why: kept(why(x)), Status: x.Status, Reported: !x.Denied(),
 	}
-	if x.Refused == proxy.ByLogin && x.Client.IsValid() {
-		f.Client = x.Client.String()
+	if x.Refused == record.ByLogin {
+		f.Client = x.Client
 	}
 	if f.Cut {
 		f.Digest = snapshot.Digest(url)
@@ -74,11 +70,11 @@ func (r *refusals) add(f Refusal) {
 }
 
 // why returns the reason of a refusal. A rule is stated with the robots.txt it is in.
-func why(x *proxy.Record) string {
-	if d := x.Decision; d != nil && d.Reason == policy.ByRule && x.Cause() != "" {
-		return x.Cause() + " of " + d.RobotsURL
+func why(x *record.Record) string {
+	if x.Decision == "deny" && policy.Reason(x.Reason) == policy.ByRule && x.Refused == "" {
+		return x.Cause + " of " + x.Robots.URL
 	}
-	return x.Cause()
+	return x.Cause
 }
 
 // latest returns the last n, the newest first.
@@ -102,12 +98,11 @@ func (o *Overview) Refusal(id string) (Refusal, bool) {
 // RefusalOf returns the latest refusal of a request for a canonical URL, or of a tunnel to its origin, if it is one of
 // the last MaxRefusals.
 func (o *Overview) RefusalOf(url, origin string) (Refusal, bool) {
-	if o.RedactQuery {
-		url = audit.Redact(url)
+	is := func(f *Refusal, url string) bool {
+		return f.URL == beginning(url) && (!f.Cut && len(url) <= maxKept || f.Digest == snapshot.Digest(url))
 	}
-	begin, digest := beginning(url), snapshot.Digest(url)
 	return o.find(func(f *Refusal) bool {
-		return f.URL == begin && (!f.Cut && len(url) <= maxKept || f.Digest == digest) || f.URL == origin
+		return f.URL == origin || is(f, url) || f.Redacted && is(f, record.Redact(url))
 	})
 }
 

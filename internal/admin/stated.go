@@ -4,8 +4,8 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy/usage"
-	"robotsgate/proxy"
 )
 
 // maxStating bounds the origins that are counted in each ten minutes, and so the memory: some 3 MB.
@@ -38,21 +38,21 @@ type statedWindow struct {
 }
 
 // add adds what was stated for a request that ended in a minute.
-func (s *stating) add(x *proxy.Record, minute int64) {
-	if len(x.Stated.Preferences) == 0 || x.Origin == "" {
+func (s *stating) add(x *record.Record, minute int64) {
+	if len(x.Usage) == 0 || x.Origin == "" {
 		return
 	}
 	var said statements
-	for _, p := range x.Stated.Preferences {
-		if p.Level != "" {
+	for _, p := range x.Usage {
+		if p.Use == usage.LevelCategory {
 			continue
 		}
-		i := slices.Index(usage.Purposes, usage.Purpose(p.Category))
+		i := slices.Index(usage.Purposes, usage.Purpose(p.Use))
 		if i < 0 {
 			i = len(usage.Purposes)
 		}
 		bit := statements(1) << (2 * i)
-		if !p.Allowed {
+		if p.Value == "n" {
 			bit <<= 1
 		}
 		said |= bit

@@ -7,14 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/usage"
-	"robotsgate/proxy"
 )
 
-func stated(origin string, all ...usage.Preference) *proxy.Record {
+func stated(origin string, all ...usage.Preference) *record.Record {
 	x := ended(origin+"/x", allowed)
-	x.Origin, x.Stated.Preferences = origin, all
+	x.Usage = usage.Stated{Preferences: all}.Details()
 	return x
 }
 
@@ -58,7 +58,6 @@ func TestReservedRule(t *testing.T) {
 	o := NewOverview()
 	x := ended("http://a.example/x", &policy.Decision{Enforced: true, Reason: policy.ByUsage,
 		Reserved: usage.Preference{Category: "train-ai", Source: usage.ContentUsage, In: usage.InRobots, Line: 4}})
-	x.Origin = "http://a.example"
 	o.Request(x)
 	want := Rule{Origin: "http://a.example", Line: 4, Text: "train-ai=n from content-usage", Usage: true}
 	if rules := o.State().Rules; len(rules) != 1 || rules[0].Of != want {

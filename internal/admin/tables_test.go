@@ -6,9 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"robotsgate/policy"
 	"robotsgate/policy/usage"
-	"robotsgate/proxy"
 )
 
 // TestTables: the page and the API have the origins for which requests wait, if there is a pace, and the origins by what
@@ -19,9 +17,7 @@ func TestTables(t *testing.T) {
 		queues = append(queues, Queue{Origin: fmt.Sprintf("https://%d.example", i), Waiting: 30 - i, Longest: 1.25})
 	}
 	stating := func(all ...usage.Preference) origin {
-		x := &proxy.Record{Origin: "http://a.example", URL: "http://a.example/", Decision: &policy.Decision{Allow: true}}
-		x.Stated.Preferences = all
-		return origin{seen: seen(x)}
+		return origin{seen: seen(stated("http://a.example", all...))}
 	}
 	const waiting, stated = "Waiting for their turn", "about the use of their content"
 	for _, c := range []struct {

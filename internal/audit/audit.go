@@ -1,17 +1,15 @@
-// Package audit writes an entry for every request, as one JSON object a line: what was
-// decided, and on which evidence. The entries are the leaves of a transparency log: package evidence makes the
+// Package audit writes the record of every request, as one JSON object a line: what was
+// decided, and on which evidence. The records are the leaves of a transparency log: package evidence makes the
 // lines with its checkpoints.
 //
-// [Open] begins a log, and [Log.Write] adds an entry. [Texts] and [ParseLine] read logs, [Filter] selects entries, and
+// [Open] begins a log, and [Log.Write] adds a record. [Texts] and [ParseLine] read logs, [Filter] selects records, and
 // [Summary] counts them.
 package audit
 
 // Where to change what.
 //
-//	what is in an entry:
-//		entry.go and docs/audit.md
-//	how long what is in an entry, or in a line about a request, may be:
-//		bounds.go
+//	what is in a record:
+//		internal/record, encode.go and docs/audit.md
 //	when checkpoint lines are written:
 //		writer.go
 
@@ -27,13 +25,12 @@ import (
 	"time"
 
 	"robotsgate/internal/evidence"
-	"robotsgate/proxy"
+	"robotsgate/internal/record"
 )
 
 // A Log writes entries. A nil Log writes nothing.
 type Log struct {
 	gate   string
-	redact bool
 	log    *slog.Logger
 	health health
 	queue  *queue
@@ -54,7 +51,7 @@ const closeWait = 5 * time.Second
 // Open begins a log that appends to a file, or writes to stdout. It reports whether the file
 // can be opened.
 func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
-	l := &Log{gate: o.Evidence.Gate, redact: o.RedactQuery, log: log, queue: newQueue()}
+	l := &Log{gate: o.Evidence.Gate, log: log, queue: newQueue()}
 	l.health.log = log
 	l.writer = &writer{
 		log: log, health: &l.health, queue: l.queue,
@@ -124,14 +121,15 @@ func (l *Log) awaitProbe() {
 	}
 }
 
-// Write adds the entry of a request. It does not wait until the entry is written.
-func (l *Log) Write(x *proxy.Record) {
+// Write adds the record of a request. It does not wait until the record is written.
+func (l *Log) Write(x *record.Record) {
 	if l == nil {
 		return
 	}
-	r := entryOf(x, l.redact)
+	r := *x
 	r.Gate = l.gate
-	line, err := r.line()
+	r.Bound()
+	line, err := lineOf(r)
 	if err == nil {
 		err = l.queue.add(line)
 	}

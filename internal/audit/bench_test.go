@@ -2,21 +2,21 @@ package audit
 
 import (
 	"io"
-	"net/netip"
 	"testing"
 	"time"
 
-	"robotsgate/proxy"
+	"robotsgate/internal/record"
 )
 
 // BenchmarkWrite is the cost of an entry: for the request, and for the writer beside it.
 func BenchmarkWrite(b *testing.B) {
 	l := open(b, Options{Config: Config{File: "-"}}, io.Discard, nil)
 	defer l.Close()
-	x := &proxy.Record{
-		ID: "ID", Start: time.Now(), Client: netip.MustParseAddr("192.0.2.1"), Method: "GET", URL: "http://a.example/private/x?a=1&b", Origin: "http://a.example",
-		Crawler: "news", Decision: decided("User-agent: examplebot\nDisallow: /private/\n", "ExampleBot"), Status: 403, Bytes: 7,
+	x := &record.Record{
+		ID: "ID", Time: time.Now(), Client: "192.0.2.1", Method: "GET", Origin: "http://a.example", Path: "/private/x?a=1&b",
+		Crawler: "news", Status: 403, Bytes: 7,
 	}
+	decided("User-agent: examplebot\nDisallow: /private/\n", "ExampleBot").Record(x)
 	b.ReportAllocs()
 	for b.Loop() {
 		l.Write(x)

@@ -7,15 +7,26 @@ import (
 	"time"
 
 	"robotsgate/internal/logtext"
+	"robotsgate/internal/record"
 	"robotsgate/policy/usage"
 )
 
-// This file writes entries as encoding/json would, without reflection, since each request waits for it. encoding/json
+// This file writes records as encoding/json would, without reflection, since each request waits for it. encoding/json
 // takes 5 % of the processor time of a small request.
 
-// json returns the entry as a line of JSON, without its place in the log. Beyond what JSON requires, control characters
+// lineOf returns the record as a line of JSON, without its place in the log. One that is too long is without its lists.
+func lineOf(r record.Record) ([]byte, error) {
+	line, err := encode(&r)
+	if len(line) > record.Max && len(r.Tags)+len(r.Usage)+len(r.Licenses) > 0 {
+		r.Tags, r.Usage, r.Licenses, r.Cut = nil, nil, nil, true
+		return encode(&r)
+	}
+	return line, err
+}
+
+// encode returns the record as a line of JSON, without its place in the log. Beyond what JSON requires, control characters
 // and characters that change the direction of text are escaped.
-func (r *Entry) json() ([]byte, error) {
+func encode(r *record.Record) ([]byte, error) {
 	o := object{b: append(make([]byte, 0, 1024), '{')}
 	o.time("time", r.Time)
 	o.text("id", r.ID)
@@ -33,7 +44,7 @@ func (r *Entry) json() ([]byte, error) {
 		o.name("enforced")
 		o.b = strconv.AppendBool(o.b, *r.Enforced)
 	}
-	o.optional("reason", string(r.Reason))
+	o.optional("reason", r.Reason)
 	switch {
 	case r.Paced.Refused:
 		o.text("paced", "refused")
@@ -81,9 +92,9 @@ type object struct {
 	err error
 }
 
-func (o *object) robots(r *Robots) {
+func (o *object) robots(r *record.Robots) {
 	o.text("url", r.URL)
-	o.text("state", string(r.State))
+	o.text("state", r.State)
 	o.number("age", r.Age)
 	o.time("judged", r.Judged)
 	o.answer(&r.Answer)
@@ -99,7 +110,7 @@ func (o *object) robots(r *Robots) {
 	}
 }
 
-func (o *object) answer(a *Answer) {
+func (o *object) answer(a *record.Answer) {
 	o.positive("status", int64(a.Status))
 	o.optional("sha256", a.SHA256)
 	o.time("fetched", a.Fetched)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
 )
@@ -32,23 +33,23 @@ const (
 )
 
 // Selects reports whether the entry fits.
-func (f *Filter) Selects(r *Entry) bool {
+func (f *Filter) Selects(r *record.Record) bool {
 	return (f.ID == "" || strings.EqualFold(f.ID, r.ID)) &&
-		(f.Gate == "" || strings.EqualFold(f.Gate, r.gateName())) &&
-		(f.Crawler == "" || f.Crawler == r.crawlerName()) &&
-		(f.Reason == "" || f.Reason == r.reasonName()) &&
-		(!f.Denied || r.denied() || r.Reported()) &&
+		(f.Gate == "" || strings.EqualFold(f.Gate, gateName(r))) &&
+		(f.Crawler == "" || f.Crawler == crawlerName(r)) &&
+		(f.Reason == "" || f.Reason == reasonName(r)) &&
+		(!f.Denied || r.Denied() || r.Reported()) &&
 		(f.Since.IsZero() || !r.Time.Before(f.Since)) &&
 		(f.Until.IsZero() || r.Time.Before(f.Until)) &&
 		(f.Host == nil || f.Host.matches(r.Origin)) &&
 		(f.URL == nil || f.URL.matches(r))
 }
 
-func (r *Entry) gateName() string { return cmp.Or(r.Gate, NoGate) }
+func gateName(r *record.Record) string { return cmp.Or(r.Gate, NoGate) }
 
-func (r *Entry) crawlerName() string { return cmp.Or(r.Crawler, NoCrawler) }
+func crawlerName(r *record.Record) string { return cmp.Or(r.Crawler, NoCrawler) }
 
-func (r *Entry) reasonName() string { return cmp.Or(string(r.Refused), string(r.Reason), NoDecision) }
+func reasonName(r *record.Record) string { return cmp.Or(string(r.Refused), r.Reason, NoDecision) }
 
 // A HostPattern matches the host of a URL.
 type HostPattern struct {
@@ -106,10 +107,10 @@ func ParseURLPattern(text string) (*URLPattern, error) {
 		rest = t.Host + t.Path
 	}
 	text = scheme + "://" + rest
-	return &URLPattern{glob.Text(text), glob.Text(Redact(text))}, nil
+	return &URLPattern{glob.Text(text), glob.Text(record.Redact(text))}, nil
 }
 
-func (p *URLPattern) matches(r *Entry) bool {
+func (p *URLPattern) matches(r *record.Record) bool {
 	url := r.URL
 	if r.Origin != "" {
 		url = r.Origin + cmp.Or(r.Path, "/")

@@ -3,6 +3,8 @@ package audit
 import (
 	"testing"
 	"time"
+
+	"robotsgate/internal/record"
 )
 
 func TestFilterHost(t *testing.T) {
@@ -30,7 +32,7 @@ func TestFilterHost(t *testing.T) {
 			t.Errorf("%s: %v", test.pattern, err)
 			continue
 		}
-		if got := (&Filter{Host: p}).Selects(&Entry{Origin: test.origin}); got != test.want {
+		if got := (&Filter{Host: p}).Selects(&record.Record{Origin: test.origin}); got != test.want {
 			t.Errorf("%s and %s: got %v, want %v", test.pattern, test.origin, got, test.want)
 		}
 	}
@@ -42,12 +44,12 @@ func TestFilterHost(t *testing.T) {
 }
 
 func TestFilterURL(t *testing.T) {
-	shop := func(path string) *Entry { return &Entry{Origin: "https://shop.example", Path: path} }
+	shop := func(path string) *record.Record { return &record.Record{Origin: "https://shop.example", Path: path} }
 	redacted := shop("/x?key=*&q=*")
 	redacted.Redacted = true
 	for _, test := range []struct {
 		pattern string
-		entry   *Entry
+		entry   *record.Record
 		want    bool
 	}{
 		{"https://shop.example/x", shop("/x"), true},
@@ -62,7 +64,7 @@ func TestFilterURL(t *testing.T) {
 		{"https://shop.example/x?key=1&q=2", redacted, true},
 		{"https://shop.example/x?other=1", redacted, false},
 		{"https://shop.example/x?key=1&q=2", shop("/x?key=*&q=*"), false},
-		{"http://exa mple/", &Entry{URL: "http://exa mple/"}, true}, // what the client sent
+		{"http://exa mple/", &record.Record{URL: "http://exa mple/"}, true}, // what the client sent
 	} {
 		p, err := ParseURLPattern(test.pattern)
 		if err != nil {
@@ -79,7 +81,7 @@ func TestFilterTimes(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	f := Filter{Since: noon, Until: noon.Add(time.Second)}
 	for after, want := range map[time.Duration]bool{-1: false, 0: true, time.Second - 1: true, time.Second: false} {
-		if got := f.Selects(&Entry{Time: noon.Add(after)}); got != want {
+		if got := f.Selects(&record.Record{Time: noon.Add(after)}); got != want {
 			t.Errorf("%v after the beginning: got %v, want %v", after, got, want)
 		}
 	}

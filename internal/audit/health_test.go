@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"robotsgate/internal/evidence"
-	"robotsgate/proxy"
+	"robotsgate/internal/record"
 )
 
 // A repairableDisk accepts empty writes only, until it is repaired.
@@ -35,7 +35,7 @@ func TestRecovery(t *testing.T) {
 		var logged bytes.Buffer
 		disk := &repairableDisk{}
 		l := open(t, Options{Config: Config{File: "-"}}, disk, &logged)
-		l.Write(&proxy.Record{ID: "lost", Method: "GET", Start: time.Now()})
+		l.Write(&record.Record{ID: "lost", Method: "GET", Time: time.Now()})
 		time.Sleep(time.Hour) // fake clock
 		synctest.Wait()
 		if l.Err() == nil {
@@ -58,7 +58,7 @@ func TestRecovery(t *testing.T) {
 		if got := disk.String(); got != string(probeText) {
 			t.Errorf("%d bytes are written, want one probe", len(got))
 		}
-		l.Write(&proxy.Record{ID: "next", Method: "GET", Start: time.Now()})
+		l.Write(&record.Record{ID: "next", Method: "GET", Time: time.Now()})
 		l.Close()
 		ids := idsIn(t, "-", &disk.Buffer)
 		if strings.Join(ids, " ") != "next" || !strings.Contains(logged.String(), "lost=1") {
@@ -116,7 +116,7 @@ func TestProbeOfFile(t *testing.T) {
 	path := filepath.Join(dir, "audit.jsonl")
 	o := Options{Config: Config{File: path, Keep: 1}, Evidence: evidence.Options{Dir: dir}}
 	l := open(t, o, nil, nil)
-	l.Write(&proxy.Record{ID: "first", Method: "GET", Start: time.Now()})
+	l.Write(&record.Record{ID: "first", Method: "GET", Time: time.Now()})
 	l.Close()
 	before, err := os.ReadFile(path)
 	if err != nil {
@@ -142,7 +142,7 @@ func TestProbeOfFile(t *testing.T) {
 		}
 		f.Close()
 		l = open(t, o, nil, nil)
-		l.Write(&proxy.Record{ID: "more", Method: "GET", Start: time.Now()})
+		l.Write(&record.Record{ID: "more", Method: "GET", Time: time.Now()})
 		l.Close()
 	}
 	if ids := idsIn(t, path, nil); strings.Join(ids, " ") != "first more more" {
@@ -159,7 +159,7 @@ func idsIn(t *testing.T, file string, stdin *bytes.Buffer) (ids []string) {
 		case l.Err != nil:
 			t.Errorf("%s: %v", l.At(), l.Err)
 		default:
-			ids = append(ids, l.Entry.ID)
+			ids = append(ids, l.Record.ID)
 		}
 	})
 	if err != nil {

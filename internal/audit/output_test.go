@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"robotsgate/internal/evidence"
-	"robotsgate/proxy"
+	"robotsgate/internal/record"
 )
 
 // TestTwoGates: a file is the log of one gate. Another that shall write it, or one that does not own its data_dir, writes a
@@ -30,7 +30,7 @@ func TestTwoGates(t *testing.T) {
 		}
 		var logged bytes.Buffer
 		l := open(t, Options{Config: Config{File: file}, Evidence: evidence.Options{Gate: "b", Dir: data}}, nil, &logged)
-		l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
+		l.Write(&record.Record{Method: "GET", Time: time.Now()})
 		l.Close()
 		if !strings.Contains(logged.String(), "another gate writes log.audit") || strings.Count(logged.String(), "\n") != 1 {
 			t.Errorf("logged %s", &logged)
@@ -46,7 +46,7 @@ func TestTwoGates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
+	l.Write(&record.Record{Method: "GET", Time: time.Now()})
 	l.Close()
 	if text, err := os.ReadFile(filepath.Join(dir, "audit.c.jsonl")); err != nil || len(entriesIn(text)) != 1 || !bytes.HasPrefix(text, []byte(`{"checkpoint":"log.example/`)) {
 		t.Errorf("%v: %s", err, text)
@@ -61,7 +61,7 @@ func TestOtherFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := open(t, Options{Config: Config{File: file}}, nil, nil)
-	l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
+	l.Write(&record.Record{Method: "GET", Time: time.Now()})
 	l.Close()
 	rotated := RotatedFiles(file)
 	if len(rotated) != 1 {
@@ -87,7 +87,7 @@ func TestFileReplaced(t *testing.T) {
 			file := filepath.Join(dir, "audit.jsonl")
 			synctest.Test(t, func(t *testing.T) {
 				l := open(t, Options{Config: Config{File: file, Keep: 1}}, nil, nil)
-				l.Write(&proxy.Record{ID: "first", Method: "GET"})
+				l.Write(&record.Record{ID: "first", Method: "GET"})
 				synctest.Wait()
 				if err := replace(dir, file); err != nil {
 					t.Fatal(err)
@@ -97,7 +97,7 @@ func TestFileReplaced(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				l.Write(&proxy.Record{ID: "second", Method: "GET"})
+				l.Write(&record.Record{ID: "second", Method: "GET"})
 				if err := l.Close(); err != nil {
 					t.Fatal(err)
 				}
@@ -114,7 +114,7 @@ func TestFileReplaced(t *testing.T) {
 func TestHarmless(t *testing.T) {
 	var out bytes.Buffer
 	l := open(t, Options{Config: Config{File: "-"}}, &out, nil)
-	l.Write(&proxy.Record{Start: time.Now(), Method: "GET", URL: "/\x1b[2J\u009b\u202e\u007f\U000e0001é\xff\u2028"})
+	l.Write(&record.Record{Time: time.Now(), Method: "GET", URL: "/\x1b[2J\u009b\u202e\u007f\U000e0001é\xff\u2028"})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"robotsgate/proxy"
+	"robotsgate/internal/record"
 )
 
 // A countingDisk counts lines of entries, and writes of them.
@@ -30,7 +30,7 @@ func TestWriteInterval(t *testing.T) {
 		d.writes.Store(0)
 		const each, n = 100 * time.Microsecond, 10_000
 		for i := range n {
-			l.Write(&proxy.Record{})
+			l.Write(&record.Record{})
 			time.Sleep(each) // fake clock
 			synctest.Wait()
 			if behind := int(writeInterval/each) + 1; int(d.lines.Load()) < i-behind {
@@ -44,13 +44,13 @@ func TestWriteInterval(t *testing.T) {
 		synctest.Wait()
 		for range promptWrites {
 			before := d.lines.Load()
-			l.Write(&proxy.Record{})
+			l.Write(&record.Record{})
 			if synctest.Wait(); d.lines.Load() != before+1 {
 				t.Fatal("a record is not written at once, without load")
 			}
 		}
 		for range 5 {
-			l.Write(&proxy.Record{})
+			l.Write(&record.Record{})
 		}
 		if err := l.Close(); err != nil || d.lines.Load() != n+promptWrites+5 {
 			t.Errorf("%v, %d lines at the end, want %d", err, d.lines.Load(), n+promptWrites+5)

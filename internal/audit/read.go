@@ -16,6 +16,7 @@ import (
 
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/logtext"
+	"robotsgate/internal/record"
 )
 
 // A Line is one line of a log. It is valid until the next.
@@ -23,8 +24,8 @@ type Line struct {
 	File   string
 	Number int
 	Text   []byte // without its end
-	Entry  *Entry
-	Err    error // why there is no entry
+	Record *record.Record
+	Err    error // why there is no record
 	Open   bool  // the file ends in the line, without an end of line
 }
 
@@ -34,7 +35,7 @@ func (l *Line) At() string { return fmt.Sprintf("%s:%d", l.File, l.Number) }
 // Half reports whether the line is the first part of an entry, the end of which is being written or
 // has been cut off.
 func (l *Line) Half() bool {
-	return l.Entry == nil && l.Open && bytes.HasPrefix(l.Text, []byte("{"))
+	return l.Record == nil && l.Open && bytes.HasPrefix(l.Text, []byte("{"))
 }
 
 // Printable returns the line of an entry so that it can be printed on a terminal. A line that a gate
@@ -128,12 +129,12 @@ func ParseLine(file string, text evidence.Text) *Line {
 		return nil
 	}
 	l := &Line{File: file, Number: text.Number, Text: text.Text, Open: text.Open}
-	l.Entry, l.Err = parse(text.Text)
+	l.Record, l.Err = parse(text.Text)
 	return l
 }
 
-func parse(text []byte) (*Entry, error) {
-	var r Entry
+func parse(text []byte) (*record.Record, error) {
+	var r record.Record
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, errors.New("not a JSON object of this kind")
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"robotsgate/internal/evidence"
-	"robotsgate/proxy"
+	"robotsgate/internal/record"
 )
 
 // TestStatus: the state of the log has the last checkpoint.
@@ -24,7 +24,7 @@ func TestStatus(t *testing.T) {
 		}
 		begun := time.Now()
 		for range 3 {
-			l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
+			l.Write(&record.Record{Method: "GET", Time: time.Now()})
 		}
 		time.Sleep(2 * checkpointInterval) // fake clock
 		if s := l.Status(); s.Size != 3 || s.Checkpoint.IsZero() || s.Checkpoint.Sub(begun) > checkpointInterval {
@@ -47,7 +47,7 @@ func TestNoCheckpoint(t *testing.T) {
 		l := open(t, Options{Config: Config{File: file}, Evidence: evidence.Options{Dir: dir}}, nil, logged)
 		defer l.Close()
 		write := func() Status {
-			l.Write(&proxy.Record{Method: "GET", Start: time.Now()})
+			l.Write(&record.Record{Method: "GET", Time: time.Now()})
 			time.Sleep(5 * checkpointInterval) // fake clock
 			synctest.Wait()
 			return l.Status()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"robotsgate/internal/record"
 )
 
 // A Count counts requests by their decisions.
@@ -18,7 +20,7 @@ type Count struct {
 }
 
 // Add counts the request of an entry.
-func (c *Count) Add(r *Entry) {
+func (c *Count) Add(r *record.Record) {
 	c.Requests++
 	switch {
 	case r.Decision == "":
@@ -88,7 +90,7 @@ const (
 	maxName  = 500 // bytes
 )
 
-func (t *Tally) add(name string, r *Entry) {
+func (t *Tally) add(name string, r *record.Record) {
 	if t.counts == nil {
 		t.counts = map[string]*Count{}
 	}
@@ -129,7 +131,7 @@ const Hour = "2006-01-02 15:00"
 
 // Line takes the next line.
 func (s *Summary) Line(l *Line) {
-	r := l.Entry
+	r := l.Record
 	if r == nil {
 		s.NoEntry++
 		return
@@ -147,9 +149,9 @@ func (s *Summary) Line(l *Line) {
 		s.Undecided++
 	}
 	s.Hours.add(r.Time.UTC().Format(Hour), r)
-	s.Gates.add(r.gateName(), r)
-	s.Reasons.add(r.reasonName(), r)
-	s.Crawlers.add(r.crawlerName(), r)
+	s.Gates.add(gateName(r), r)
+	s.Reasons.add(reasonName(r), r)
+	s.Crawlers.add(crawlerName(r), r)
 	if _, host, ok := strings.Cut(r.Origin, "://"); ok {
 		s.Hosts.add(host, r)
 	}
@@ -178,7 +180,7 @@ type Stated struct {
 	Origins int `json:"origins"` // for some URL of which it was in force
 }
 
-func (p *Preferences) add(r *Entry) {
+func (p *Preferences) add(r *record.Record) {
 	if len(r.Usage) == 0 {
 		return
 	}

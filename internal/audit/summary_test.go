@@ -6,27 +6,26 @@ import (
 	"strings"
 	"testing"
 
-	"robotsgate/policy"
+	"robotsgate/internal/record"
 	"robotsgate/policy/usage"
-	"robotsgate/proxy"
 )
 
 // TestSummaryRefused: each request counts once: as denied if the decision has refused it, as refused if the gate has done
 // so after a decision, and as without a decision if the gate has done so before.
 func TestSummaryRefused(t *testing.T) {
 	var s Summary
-	for _, r := range []Entry{
-		{Decision: "allow", Reason: policy.NoMatch},
-		{Decision: "allow", Reason: policy.NoMatch, Refused: proxy.ByLimit}, // no memory was left for the response
-		{Decision: "allow", Reason: policy.NoMatch, Refused: proxy.ByPace},
-		{Decision: "deny", Reason: policy.ByRule, Enforced: new(false), Refused: proxy.ByBudget},
-		{Decision: "deny", Reason: policy.ByRule},
-		{Decision: "deny", Reason: policy.ByRule, Enforced: new(false)},
-		{Refused: proxy.ByGuard},
-		{Refused: proxy.ByLogin},
+	for _, r := range []record.Record{
+		{Decision: "allow", Reason: "no-match"},
+		{Decision: "allow", Reason: "no-match", Refused: record.ByLimit}, // no memory was left for the response
+		{Decision: "allow", Reason: "no-match", Refused: record.ByPace},
+		{Decision: "deny", Reason: "rule", Enforced: new(false), Refused: record.ByBudget},
+		{Decision: "deny", Reason: "rule"},
+		{Decision: "deny", Reason: "rule", Enforced: new(false)},
+		{Refused: record.ByGuard},
+		{Refused: record.ByLogin},
 		{Error: "no such host"},
 	} {
-		s.Line(&Line{Entry: &r})
+		s.Line(&Line{Record: &r})
 	}
 	if want := (Count{Requests: 9, Allowed: 1, Denied: 1, Reported: 1, Refused: 3}); s.Count != want || s.Undecided != 3 {
 		t.Errorf("got %+v and %d undecided, want %+v and 3", s.Count, s.Undecided, want)
@@ -45,7 +44,7 @@ func TestSummaryRefused(t *testing.T) {
 // TestTallyLongNames: a name takes a bounded amount of memory.
 func TestTallyLongNames(t *testing.T) {
 	var s Summary
-	s.Line(&Line{Entry: &Entry{Origin: "http://a.example", Rule: "Disallow: /" + strings.Repeat("ü", 1<<20), Line: 1}})
+	s.Line(&Line{Record: &record.Record{Origin: "http://a.example", Rule: "Disallow: /" + strings.Repeat("ü", 1<<20), Line: 1}})
 	if name := s.Rules.Top(1)[0].Name; len(name) > maxName+len("…") || !strings.HasSuffix(name, "ü…") {
 		t.Errorf("got a name of %d bytes", len(name))
 	}
@@ -56,7 +55,7 @@ func TestTallyLongNames(t *testing.T) {
 func TestTallyManyNames(t *testing.T) {
 	var s Summary
 	const names = 50_000
-	line := func(name string) { s.Line(&Line{Entry: &Entry{Origin: "http://" + name, Error: name}}) }
+	line := func(name string) { s.Line(&Line{Record: &record.Record{Origin: "http://" + name, Error: name}}) }
 	for range 2 {
 		line("often")
 	}
@@ -78,13 +77,13 @@ func TestTallyManyNames(t *testing.T) {
 func TestPreferences(t *testing.T) {
 	var s Summary
 	preference := func(use, value string) usage.Detail { return usage.Detail{Use: use, Value: value} }
-	for _, r := range []Entry{
+	for _, r := range []record.Record{
 		{Origin: "http://a", Decision: "allow", Usage: []usage.Detail{preference("train-ai", "n"), preference("train-ai", "y"), preference("search", "y")}},
-		{Origin: "http://a", Decision: "deny", Reason: policy.ByUsage, Usage: []usage.Detail{preference("train-ai", "n")}},
+		{Origin: "http://a", Decision: "deny", Reason: "usage", Usage: []usage.Detail{preference("train-ai", "n")}},
 		{Origin: "http://b", Decision: "allow", Usage: []usage.Detail{preference("train-ai", "y"), preference("train-ai", "n"), preference("tdm", "maybe")}},
 		{Origin: "http://c", Decision: "allow"},
 	} {
-		s.Line(&Line{Entry: &r})
+		s.Line(&Line{Record: &r})
 	}
 	want := []Stated{
 		{Named{"train-ai=n", Count{Requests: 3, Allowed: 2, Denied: 1}}, 2},
@@ -94,7 +93,7 @@ func TestPreferences(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	for i := range 2 * maxNames {
-		s.Line(&Line{Entry: &Entry{Origin: fmt.Sprint("http://", i), Usage: []usage.Detail{preference("tdm", "n")}}})
+		s.Line(&Line{Record: &record.Record{Origin: fmt.Sprint("http://", i), Usage: []usage.Detail{preference("tdm", "n")}}})
 	}
 	if len(s.Preferences.seen) != maxNames || !s.Preferences.Estimated {
 		t.Errorf("%d pairs are kept, want %d and an estimate", len(s.Preferences.seen), maxNames)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
+	"robotsgate/internal/record"
 )
 
 // TestBars: each hour between the first and the last request has a bar, and one without requests a space.
@@ -20,7 +21,7 @@ func TestBars(t *testing.T) {
 	} {
 		var s audit.Summary
 		for _, after := range c.after {
-			s.Line(&audit.Line{Entry: &audit.Entry{Time: begin.Add(after)}})
+			s.Line(&audit.Line{Record: &record.Record{Time: begin.Add(after)}})
 		}
 		if got := bars(&s); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

@@ -4,11 +4,15 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"time"
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
+	"robotsgate/internal/record"
+	"robotsgate/policy"
+	"robotsgate/policy/canonical"
 )
 
 // An entryPrinter prints entries one by one.
@@ -27,21 +31,13 @@ func (p *entryPrinter) print(l *audit.Line) error {
 	if p.found > 1 {
 		fmt.Fprintln(p.out)
 	}
-	return printReport(p.out, "story", entryText{l.Entry, l.At()})
+	return printReport(p.out, "story", entryText{l.Record, l.At()})
 }
 
 // An entryText is an entry for people.
 type entryText struct {
-	*audit.Entry
+	*record.Record
 	At string // file and line
-}
-
-// Address returns the URL that the client asked for.
-func (r entryText) Address() string {
-	if r.URL != "" {
-		return r.URL
-	}
-	return r.Origin + r.Path
 }
 
 // Passthrough reports whether the request was for a tunnel that is not intercepted.
@@ -49,28 +45,31 @@ func (r entryText) Passthrough() bool { return r.Tunnel && r.Path == "" && r.Ori
 
 // Permit returns the override that would allow a request that a decision has refused; "" if there is none.
 func (r entryText) Permit() string {
-	o := r.Permitting()
+	target, err := canonical.ParseURL(r.Origin + r.Path)
+	if err != nil || r.Decision != "deny" || r.Refused != "" || r.Redacted {
+		return ""
+	}
+	method := r.Method
+	if r.Path == "" {
+		method = http.MethodConnect // a tunnel that is passed through: all that it carries
+	}
+	o := policy.Permitting(target, method, r.Crawler)
 	if o == nil {
 		return ""
 	}
 	return o.Line()
 }
 
-// Took returns the time that the request took.
-func (r entryText) Took() time.Duration {
-	return seconds(r.Duration).Round(10 * time.Microsecond)
-}
+// Took returns the time that the request took, rounded.
+func (r entryText) Took() time.Duration { return r.Record.Took().Round(10 * time.Microsecond) }
 
 // Waited returns how long the request has waited for its turn.
-func (r entryText) Waited() time.Duration { return seconds(r.Paced.Held).Round(time.Millisecond) }
+func (r entryText) Waited() time.Duration {
+	return record.Seconds(r.Paced.Held).Round(time.Millisecond)
+}
 
 // Old returns the age of the robots.txt that decided.
-func (r entryText) Old() time.Duration { return seconds(float64(r.Robots.Age)) }
-
-// seconds returns a number of an entry as a duration, within the bounds of that.
-func seconds(n float64) time.Duration {
-	return time.Duration(min(max(n, 0), 1e9) * float64(time.Second))
-}
+func (r entryText) Old() time.Duration { return record.Seconds(float64(r.Robots.Age)) }
 
 // List prints the entries that the filter selects.
 func List(s console.Streams, a Options) error {
@@ -80,7 +79,7 @@ func List(s console.Streams, a Options) error {
 	var invalid invalidLines
 	readErr := a.lines(s, nil, new(atomic.Int64), func(l *audit.Line) {
 		invalid.add(l)
-		if l.Entry != nil && printErr == nil {
+		if l.Record != nil && printErr == nil {
 			printErr = p.print(l)
 		}
 		if l.File == "-" { // a pipe may go on for hours

@@ -46,16 +46,16 @@ func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayRep
 }
 
 func (a *replayReport) Line(l *audit.Line) {
-	if l.Entry == nil {
+	if l.Record == nil {
 		a.noEntry++
 		return
 	}
-	o, why := a.replayer.Replay(l.Entry)
+	o, why := a.replayer.Replay(l.Record)
 	a.counts[o]++
-	if g := l.Entry.Gate; o.Gone() && g != "" && a.gate != "" && g != a.gate {
+	if g := l.Record.Gate; o.Gone() && g != "" && a.gate != "" && g != a.gate {
 		a.foreign++
 	}
-	text := logtext.Printable(fmt.Sprintf("%s: %s: %s", l.At(), l.Entry.ID, why))
+	text := logtext.Printable(fmt.Sprintf("%s: %s: %s", l.At(), l.Record.ID, why))
 	switch {
 	case o == replay.Different && a.quiet:
 		const most = 10_000

@@ -150,8 +150,8 @@ func (a *Options) lines(s console.Streams, v *verifyReport, done *atomic.Int64, 
 		if l == nil {
 			return
 		}
-		logs[file] = logs[file] || l.Entry != nil || l.Half()
-		if l.Entry != nil && !a.Filter.Selects(l.Entry) {
+		logs[file] = logs[file] || l.Record != nil || l.Half()
+		if l.Record != nil && !a.Filter.Selects(l.Record) {
 			return
 		}
 		each(l)

@@ -28,7 +28,7 @@ type invalidLines []string
 
 func (i *invalidLines) add(l *audit.Line) {
 	const most = 20
-	if l.Entry == nil && len(*i) < most {
+	if l.Record == nil && len(*i) < most {
 		*i = append(*i, fmt.Sprintf("%s: %v", l.At(), l.Err))
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"robotsgate/internal/gate"
 	"robotsgate/internal/gatetest"
 	"robotsgate/internal/keyfile"
+	"robotsgate/internal/record"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
@@ -209,16 +210,16 @@ func (d *day) request(engine *policy.Engine, digest string, at ...int) {
 			crawler = k
 		}
 	}
-	x := &proxy.Record{ID: fmt.Sprint(id), Start: time.Now(), Method: "GET", URL: target.String(), Origin: target.Origin(), Crawler: crawler.Name, Status: 200, Config: digest}
+	x := &record.Record{ID: fmt.Sprint(id), Time: time.Now(), Method: "GET", Origin: target.Origin(), Path: target.Path, Crawler: crawler.Name, Status: 200, Config: digest}
 	decide := engine.Decide
 	if whole {
-		decide, x.Method, x.URL, x.Tunnel = engine.DecideHost, "CONNECT", target.Origin(), true
+		decide, x.Method, x.Path, x.Tunnel = engine.DecideHost, "CONNECT", "", true
 	}
 	decision, err := decide(context.Background(), policy.Request{Target: target, Crawler: crawler, UserAgent: agent})
 	if err == nil {
-		x.Decision = decision
+		decision.Record(x)
 	}
-	x.Duration = time.Since(x.Start)
+	x.Duration = time.Since(x.Time).Seconds()
 	d.log.Write(x)
 }
 

@@ -2,11 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"net/url"
+	"strings"
 	"sync"
 
 	"robotsgate/internal/console"
-	"robotsgate/proxy"
+	"robotsgate/internal/record"
 )
 
 // maxHosts bounds the hosts that a summary distinguishes.
@@ -23,7 +23,7 @@ type summary struct {
 }
 
 // count counts a request that is over.
-func (c *summary) count(x *proxy.Record) {
+func (c *summary) count(x *record.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if x.Unused != "" {
@@ -32,13 +32,13 @@ func (c *summary) count(x *proxy.Record) {
 	}
 	c.requests++
 	switch {
-	case x.Refused != "":
+	case x.Denied():
 		c.denied++
 	case x.Kind() != "":
 		c.reported++
 	}
-	if u, err := url.Parse(x.URL); err == nil && u.Host != "" && len(c.hosts) < maxHosts {
-		c.hosts[u.Host] = true
+	if _, host, ok := strings.Cut(x.Origin, "://"); ok && len(c.hosts) < maxHosts {
+		c.hosts[host] = true
 	}
 }
 

@@ -13,19 +13,19 @@ import (
 	"robotsgate/internal/ca"
 )
 
-// A record is a log that can be read while it is written.
-type record struct {
+// A sharedLog is a log that can be read while it is written.
+type sharedLog struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (r *record) Write(p []byte) (int, error) {
+func (r *sharedLog) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.text.Write(p)
 }
 
-func (r *record) String() string {
+func (r *sharedLog) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.text.String()
@@ -39,7 +39,7 @@ func TestLogWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var log record
+		var log sharedLog
 		ctx, cancel := context.WithCancel(t.Context())
 		go logWarnings(ctx, a, slog.New(slog.NewTextHandler(&log, nil)))
 		lines := func() int { return strings.Count(log.String(), "robotsgate ca --renew") }

@@ -19,6 +19,7 @@ import (
 	"robotsgate/internal/ca"
 	"robotsgate/internal/fleet"
 	"robotsgate/internal/metrics"
+	"robotsgate/internal/record"
 	"robotsgate/internal/requestlog"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
@@ -51,6 +52,7 @@ type Gate struct {
 	pages      atomic.Pointer[http.Handler] // served by admin; a reload replaces it
 	metrics    *metrics.Metrics
 	overview   *admin.Overview
+	redact     bool // records have no values of queries
 	audit      *audit.Log
 	lines      *requestlog.Lines        // nil: none
 	auditFails func() error             // why the audit log can't be written; nil: requests do not depend on it
@@ -83,15 +85,14 @@ type Options struct {
 	Requests func(*Config) requestlog.Requests // which requests get a line; nil: none
 	Screen   *requestlog.Screen                // for these lines and the log; nil: the lines go to the log
 
-	Observe func(*proxy.Record)                 // called for each request that is over; may be nil
+	Observe func(*record.Record)                // called for each request that is over; may be nil
 	Wrap    func(proxy.Upstream) proxy.Upstream // returns what sends requests in place of the gate's transport; may be nil
 }
 
 // New builds a gate and opens its ports, so that every mistake is reported before the gate serves a
 // request.
 func New(c *Config, o Options) (_ *Gate, err error) {
-	g := &Gate{options: o, listener: o.Listener, transparent: o.Transparent, config: c, metrics: metrics.New(), overview: admin.NewOverview(), level: new(slog.LevelVar)}
-	g.overview.RedactQuery = c.Log.Audit.RedactQuery
+	g := &Gate{options: o, listener: o.Listener, transparent: o.Transparent, config: c, metrics: metrics.New(), overview: admin.NewOverview(), redact: c.Log.Audit.RedactQuery, level: new(slog.LevelVar)}
 	g.level.Set(c.Log.Level)
 	g.log = g.logger()
 	redirectStdLog(g.log)
@@ -199,7 +200,10 @@ func (g *Gate) wire() (err error) {
 }
 
 // done records a request that is over.
-func (g *Gate) done(x *proxy.Record) {
+func (g *Gate) done(x *record.Record) {
+	if g.redact {
+		x.Redact()
+	}
 	if g.options.Observe != nil {
 		g.options.Observe(x)
 	}

@@ -70,6 +70,6 @@ func (g *Gate) showRequests() {
 	if g.onScreen() {
 		form = requestlog.ForScreen(o.Screen)
 	}
-	g.lines = requestlog.New(form, g.config.Log.Audit.RedactQuery)
+	g.lines = requestlog.New(form)
 	g.lines.Use(o.Requests(g.config))
 }

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"robotsgate/internal/audit"
+	"robotsgate/internal/record"
 	"robotsgate/internal/requestlog"
 	"robotsgate/policy/snapshot"
 )
@@ -143,7 +143,7 @@ func TestJunkURLs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := n * 2 * audit.MaxURL; len(records) > most || log.Len() > most {
+	if most := n * 2 * record.MaxURL; len(records) > most || log.Len() > most {
 		t.Errorf("the audit log has %d bytes, the log %d, want %d at most", len(records), log.Len(), most)
 	}
 }

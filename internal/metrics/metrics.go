@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
-	"robotsgate/proxy"
 )
 
 // Metrics counts requests, fetches and certificates.
@@ -142,52 +142,53 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 // Request counts a request, after its end.
-func (m *Metrics) Request(x *proxy.Record) {
+func (m *Metrics) Request(x *record.Record) {
 	m.decision(x)
-	if d := x.Decision; d != nil && d.Robots != nil && d.Robots.From != "" {
-		m.lookups.WithLabelValues(string(d.Robots.From)).Inc()
+	if x.Robots != nil && x.Robots.From != "" {
+		m.lookups.WithLabelValues(x.Robots.From).Inc()
 	}
-	if x.Upstream > 0 { // the response is the origin's
+	at := x.Stages
+	if at.Upstream > 0 { // the response is the origin's
 		m.tags(x)
 	}
-	if x.Decided > 0 {
-		m.decided.Observe(x.Decided.Seconds())
+	if at.Decided > 0 {
+		m.decided.Observe(at.Decided.Seconds())
 	}
-	if x.Upstream > 0 {
-		m.upstream.Observe((x.Upstream - x.Sent).Seconds())
-		if x.Answered > 0 { // the client waited for it
-			m.added.Observe((x.Answered - x.Upstream + x.Sent - x.Paced.Waited()).Seconds())
+	if at.Upstream > 0 {
+		m.upstream.Observe((at.Upstream - at.Sent).Seconds())
+		if at.Answered > 0 { // the client waited for it
+			m.added.Observe((at.Answered - at.Upstream + at.Sent - record.Seconds(x.Paced.Held)).Seconds())
 		}
 	}
 	m.bytes.Add(float64(x.Bytes))
-	if held := x.Paced.Waited(); held > 0 && x.Sent > 0 {
+	if x.Paced.Held > 0 && at.Sent > 0 {
 		m.held.Inc()
-		m.heldFor.Observe(held.Seconds())
+		m.heldFor.Observe(x.Paced.Held)
 	}
-	m.statements(x.Stated)
+	m.statements(x.Usage)
 	if x.Signed != "" {
 		m.signatures.WithLabelValues(x.Crawler).Inc()
-		m.signature.Observe(x.Signing.Seconds())
+		m.signature.Observe(at.Signing.Seconds())
 	}
 	switch x.Refused {
-	case proxy.ByPace:
+	case record.ByPace:
 		m.paceRefused.Inc()
-	case proxy.ByBudget:
+	case record.ByBudget:
 		m.budgetRefused.Inc()
 	}
 }
 
 // tags counts how the robots tags of a response were found.
-func (m *Metrics) tags(x *proxy.Record) {
-	if x.Head.State != "" {
-		m.heads.WithLabelValues(x.Head.State, x.Head.Why).Inc()
+func (m *Metrics) tags(x *record.Record) {
+	if x.HeadRead != "" {
+		m.heads.WithLabelValues(x.HeadRead, x.HeadWhy).Inc()
 	}
 	// A response without a head that belongs to a page that may have one.
 	headless := x.Status == http.StatusNotModified || x.Status == http.StatusPartialContent ||
 		x.Status == http.StatusOK && x.Method == http.MethodHead
 	switch {
 	case !headless:
-	case x.Head.State == "remembered":
+	case x.HeadRead == "remembered":
 		m.recalls.WithLabelValues("hit").Inc()
 	default:
 		m.recalls.WithLabelValues("miss").Inc()
@@ -198,14 +199,14 @@ func (m *Metrics) tags(x *proxy.Record) {
 const other usage.Purpose = "other"
 
 // statements counts a request once for each category. Of several statements n counts.
-func (m *Metrics) statements(s usage.Stated) {
-	if len(s.Preferences) == 0 {
+func (m *Metrics) statements(stated []usage.Detail) {
+	if len(stated) == 0 {
 		return
 	}
 	values := map[usage.Purpose]string{}
-	for name, value := range s.Values() {
-		category := usage.Purpose(name)
-		if name == usage.LevelCategory {
+	for _, s := range stated {
+		category, value := usage.Purpose(s.Use), s.Value
+		if s.Use == usage.LevelCategory {
 			continue
 		}
 		if !slices.Contains(usage.Purposes, category) {

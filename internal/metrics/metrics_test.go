@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"regexp"
 	"strings"
@@ -16,7 +15,7 @@ import (
 
 	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
-	"robotsgate/policy"
+	"robotsgate/internal/record"
 	"robotsgate/policy/cache"
 	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
@@ -82,25 +81,27 @@ func wantLines(t *testing.T, got string, lines ...string) {
 
 func TestRequest(t *testing.T) {
 	const ms = time.Millisecond
-	in := func(l snapshot.Layer) *snapshot.Resolution { return &snapshot.Resolution{From: l} }
+	in := func(l snapshot.Layer) *record.Robots { return &record.Robots{From: string(l)} }
+	decided := record.Durations{Decided: ms}
+	answered := record.Durations{Upstream: 1}
 	m := New()
-	for _, x := range []proxy.Record{
-		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: in(snapshot.Fetched)}, Bytes: 30,
-			Decided: ms, Sent: 2 * ms, Upstream: 5002 * ms, Answered: 5005 * ms, Head: proxy.Head{State: "skipped", Why: "type"}, Status: 200, Method: "GET"},
-		{Crawler: "news", Decision: &policy.Decision{Enforced: true, Reason: policy.ByRule, Robots: in(snapshot.InMemory)},
-			Bytes: 12, Decided: ms, Answered: ms, Head: proxy.Head{State: "skipped", Why: "type"}},
-		{Crawler: "news", Decision: &policy.Decision{Reason: policy.ByRule, Robots: in(snapshot.InStore)}, Decided: ms},
+	for _, x := range []record.Record{
+		{Crawler: "news", Decision: "allow", Reason: "no-match", Robots: in(snapshot.Fetched), Bytes: 30,
+			Stages: record.Durations{Decided: ms, Sent: 2 * ms, Upstream: 5002 * ms, Answered: 5005 * ms}, HeadRead: "skipped", HeadWhy: "type", Status: 200, Method: "GET"},
+		{Crawler: "news", Decision: "deny", Reason: "rule", Robots: in(snapshot.InMemory),
+			Bytes: 12, Stages: record.Durations{Decided: ms, Answered: ms}, HeadRead: "skipped", HeadWhy: "type"},
+		{Crawler: "news", Decision: "deny", Enforced: new(false), Reason: "rule", Robots: in(snapshot.InStore), Stages: decided},
 		// Labels that are not prepared.
-		{Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: "new"}},
-		{Upstream: 1, Head: proxy.Head{State: "skipped", Why: "new"}},
+		{Crawler: "news", Decision: "allow", Reason: "new"},
+		{Stages: answered, HeadRead: "skipped", HeadWhy: "new"},
 		{Crawler: "news"},
 		{},
 		// Responses without a head.
-		{Method: "HEAD", Status: 200, Upstream: 1, Head: proxy.Head{State: "remembered"}},
-		{Method: "GET", Status: 304, Upstream: 1, Head: proxy.Head{State: "remembered"}},
-		{Method: "GET", Status: 206, Upstream: 1, Head: proxy.Head{State: "skipped", Why: "status"}},
-		{Method: "HEAD", Status: 404, Upstream: 1, Head: proxy.Head{State: "skipped", Why: "method"}},
-		{Method: "HEAD", Status: 200, Head: proxy.Head{State: "skipped", Why: "type"}}, // answered by the gate
+		{Method: "HEAD", Status: 200, Stages: answered, HeadRead: "remembered"},
+		{Method: "GET", Status: 304, Stages: answered, HeadRead: "remembered"},
+		{Method: "GET", Status: 206, Stages: answered, HeadRead: "skipped", HeadWhy: "status"},
+		{Method: "HEAD", Status: 404, Stages: answered, HeadRead: "skipped", HeadWhy: "method"},
+		{Method: "HEAD", Status: 200, HeadRead: "skipped", HeadWhy: "type"}, // answered by the gate
 	} {
 		m.Request(&x)
 	}
@@ -211,7 +212,7 @@ func TestNoFleet(t *testing.T) {
 // TestLint: names and units follow the conventions of Prometheus.
 func TestLint(t *testing.T) {
 	m := watched()
-	m.Request(&proxy.Record{Crawler: "news"})
+	m.Request(&record.Record{Crawler: "news"})
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	problems, err := promlint.New(w.Body).Lint()
@@ -234,7 +235,7 @@ func TestEveryReason(t *testing.T) {
 		t.Fatalf("only %d reasons found", len(reasons))
 	}
 	m := New()
-	m.Request(&proxy.Record{Crawler: "news"})
+	m.Request(&record.Record{Crawler: "news"})
 	got := scrape(m)
 	for _, r := range reasons {
 		if !strings.Contains(got, fmt.Sprintf(`crawler="news",decision="allow",reason=%q} 0`, r[1])) && !strings.Contains(got, fmt.Sprintf(`crawler="news",decision="deny",reason=%q} 0`, r[1])) {
@@ -250,7 +251,7 @@ func TestRequestsAtOnce(t *testing.T) {
 	for i := range 8 {
 		group.Go(func() {
 			for n := range 100 {
-				m.Request(&proxy.Record{Crawler: fmt.Sprint((i + n) % 5)})
+				m.Request(&record.Record{Crawler: fmt.Sprint((i + n) % 5)})
 			}
 		})
 	}
@@ -268,10 +269,9 @@ func TestLabelsAreBounded(t *testing.T) {
 	before := 0
 	for i := range 100 {
 		invented := fmt.Sprintf("invented-%d", i)
-		token := policy.Decision{Allow: true, Reason: policy.NoGroup, Token: invented, Tokens: []string{invented}, Note: invented, RobotsURL: invented}
-		m.Request(&proxy.Record{
-			ID: invented, Client: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), Method: invented, URL: "http://" + invented + "/",
-			Crawler: "default", Decision: &token, Error: invented, Status: 200 + i, Decided: 1, Upstream: 2,
+		m.Request(&record.Record{
+			ID: invented, Client: fmt.Sprint("192.0.2.", i), Method: invented, Origin: "http://" + invented, Path: "/",
+			Crawler: "default", Decision: "allow", Reason: "no-group", Token: invented, Note: invented, Error: invented, Status: 200 + i, Stages: record.Durations{Decided: 1, Upstream: 2},
 		})
 		m.Fetch(snapshot.Fetch{Origin: "http://" + invented, Outcome: "fresh"})
 		m.Leaf(time.Duration(i))
@@ -288,11 +288,11 @@ func TestLabelsAreBounded(t *testing.T) {
 }
 
 // page is the record of a usual request.
-func page() *proxy.Record {
-	return &proxy.Record{
-		Crawler: "news", Decision: &policy.Decision{Allow: true, Reason: policy.NoMatch, Robots: &snapshot.Resolution{From: snapshot.InMemory}},
-		Bytes: 30_000, Decided: 20 * time.Microsecond, Sent: 25 * time.Microsecond, Upstream: 30 * time.Millisecond, Answered: 31 * time.Millisecond,
-		Head: proxy.Head{State: "complete"}, Status: 200, Method: "GET",
+func page() *record.Record {
+	return &record.Record{
+		Crawler: "news", Decision: "allow", Reason: "no-match", Robots: &record.Robots{From: string(snapshot.InMemory)},
+		Bytes: 30_000, Stages: record.Durations{Decided: 20 * time.Microsecond, Sent: 25 * time.Microsecond, Upstream: 30 * time.Millisecond, Answered: 31 * time.Millisecond},
+		HeadRead: "complete", Status: 200, Method: "GET",
 	}
 }
 
@@ -307,17 +307,17 @@ func TestRequestAllocatesNothing(t *testing.T) {
 func TestAddedWithoutWait(t *testing.T) {
 	const ms = time.Millisecond
 	m := New()
-	m.Request(&proxy.Record{Decided: ms, Paced: proxy.Paced{Held: 3000 * ms}, Sent: 3002 * ms, Upstream: 3004 * ms, Answered: 3005 * ms})
+	m.Request(&record.Record{Paced: record.Paced{Held: 3}, Stages: record.Durations{Decided: ms, Sent: 3002 * ms, Upstream: 3004 * ms, Answered: 3005 * ms}})
 	wantLines(t, scrape(m), `robotsgate_added_seconds_sum 0.003`, `robotsgate_added_seconds_count 1`)
 }
 
 // TestStated counts a request once for each category, whatever categories the publisher names.
 func TestStated(t *testing.T) {
 	m := New()
-	m.Request(&proxy.Record{Decision: &policy.Decision{Allow: true}, Stated: usage.Stated{Preferences: []usage.Preference{
-		{Category: "train-ai", Allowed: true}, {Category: "train-ai"}, {Category: "search", Allowed: true}, {Category: "bots", Allowed: true}, {Category: "*"}, {Category: "use", Level: "full"},
-	}}})
-	m.Request(&proxy.Record{Decision: &policy.Decision{Allow: true}, Stated: usage.Stated{Preferences: []usage.Preference{{Category: "use", Level: "full"}}}})
+	m.Request(&record.Record{Usage: []usage.Detail{
+		{Use: "train-ai", Value: "y"}, {Use: "train-ai", Value: "n"}, {Use: "search", Value: "y"}, {Use: "bots", Value: "y"}, {Use: "*", Value: "n"}, {Use: "use", Value: "full"},
+	}})
+	m.Request(&record.Record{Usage: []usage.Detail{{Use: "use", Value: "full"}}})
 	wantLines(t, scrape(m),
 		`robotsgate_usage_stated_total{category="train-ai",value="n"} 1`,
 		`robotsgate_usage_stated_total{category="train-ai",value="y"} 0`,

@@ -1,8 +1,8 @@
 package metrics
 
 import (
+	"robotsgate/internal/record"
 	"robotsgate/policy"
-	"robotsgate/proxy"
 )
 
 // Values of the label "decision".
@@ -14,16 +14,11 @@ const (
 )
 
 // decision counts a request by its decision, reason and crawler.
-func (m *Metrics) decision(x *proxy.Record) {
+func (m *Metrics) decision(x *record.Record) {
 	decision, reason := none, none
-	if d := x.Decision; d != nil {
-		reason = string(d.Reason)
-		switch {
-		case d.Allow:
-			decision = allowed
-		case d.Enforced:
-			decision = denied
-		default:
+	if x.Decision != "" {
+		decision, reason = x.Decision, x.Reason
+		if x.Reported() {
 			decision = reported
 		}
 	}

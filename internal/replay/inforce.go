@@ -2,16 +2,17 @@ package replay
 
 import (
 	"fmt"
+	"math"
 	"time"
 
-	"robotsgate/internal/audit"
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/snapshot"
 )
 
 // wasInForce checks that the answers that a decision cites were the origin's, at that time and
 // for that crawler.
-func (p *Replayer) wasInForce(r *audit.Entry, c *policy.Config, past policy.PastRequest) (Outcome, string) {
+func (p *Replayer) wasInForce(r *record.Record, c *policy.Config, past policy.PastRequest) (Outcome, string) {
 	history, err := p.history(r.Origin)
 	if err != nil {
 		return Unreadable, err.Error()
@@ -80,4 +81,13 @@ func (p *Replayer) matches(origin string, a, s *snapshot.Snapshot, maxBytes int)
 		return false
 	}
 	return a.SHA256 == s.SHA256 || s.SHA256 != "" && p.truncatedTo(fileKey{origin, a.SHA256, maxBytes}) == s.SHA256
+}
+
+// snapshotOf returns the snapshot of an answer, without its body.
+func snapshotOf(a *record.Answer) *snapshot.Snapshot {
+	s := &snapshot.Snapshot{Status: a.Status, SHA256: a.SHA256, Fetched: a.Fetched, Since: a.Since, HTML: a.HTML, Looped: a.Looped, Substitute: a.Substitute, Lifetime: -1}
+	if a.Lifetime != nil {
+		s.Lifetime = time.Duration(math.Round(*a.Lifetime * float64(time.Second)))
+	}
+	return s
 }

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"robotsgate/internal/audit"
 	"robotsgate/internal/logtext"
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
@@ -151,7 +151,7 @@ func cachedBy[K comparable, V any](limit int, size func(V) int, f func(K) (V, er
 }
 
 // Replay decides an entry again. Why states what differs or is missing.
-func (p *Replayer) Replay(r *audit.Entry) (o Outcome, why string) {
+func (p *Replayer) Replay(r *record.Record) (o Outcome, why string) {
 	switch {
 	case r.Decision == "":
 		return NoDecision, ""
@@ -195,8 +195,8 @@ func (p *Replayer) Replay(r *audit.Entry) (o Outcome, why string) {
 	case !ok:
 		return Different, "recorded " + describe(r) + ", now no override decides, and no robots.txt was looked at"
 	}
-	var now audit.Entry
-	now.Decide(d)
+	var now record.Record
+	d.Record(&now)
 	if now.Robots != nil && now.Robots.URL != r.Robots.URL {
 		return Different, logtext.Printable("recorded " + r.Robots.URL + ", which is not the robots.txt of " + r.Origin)
 	}
@@ -231,7 +231,7 @@ func outcome(err error, gone, changed Outcome) Outcome {
 }
 
 // past returns the request of an entry, or why the entry can't be right.
-func past(c *policy.Config, r *audit.Entry) (p policy.PastRequest, why string) {
+func past(c *policy.Config, r *record.Record) (p policy.PastRequest, why string) {
 	target, err := canonical.ParseURL(r.Origin + r.Path)
 	if err != nil || target.Origin() != r.Origin || r.Path != "" && target.Path != r.Path {
 		return p, "the record's URL is not canonical"
@@ -251,14 +251,14 @@ func past(c *policy.Config, r *audit.Entry) (p policy.PastRequest, why string) {
 	if r.Robots == nil {
 		return p, ""
 	}
-	obeyed := r.Robots.Snapshot()
+	obeyed := snapshotOf(&r.Robots.Answer)
 	p.Judged, p.Answer = r.Robots.Judged, obeyed
 	if r.Robots.Instead != nil {
-		p.Answer = r.Robots.Instead.Snapshot()
+		p.Answer = snapshotOf(r.Robots.Instead)
 	}
 	switch {
 	case r.Robots.Copy != nil:
-		p.Good = r.Robots.Copy.Snapshot()
+		p.Good = snapshotOf(r.Robots.Copy)
 	case obeyed.SHA256 != "":
 		p.Good = obeyed
 	}
@@ -266,7 +266,7 @@ func past(c *policy.Config, r *audit.Entry) (p policy.PastRequest, why string) {
 }
 
 // sameDecision compares decisions as entries have them, with their bounds. Entries of earlier versions have none.
-func sameDecision(a, b *audit.Entry) bool {
+func sameDecision(a, b *record.Record) bool {
 	was, now := *a, *b
 	was.Bound()
 	now.Bound()
@@ -274,7 +274,7 @@ func sameDecision(a, b *audit.Entry) bool {
 }
 
 // describe describes a decision, with all that must be the same after a replay.
-func describe(r *audit.Entry) string {
+func describe(r *record.Record) string {
 	text := r.Decision
 	add := func(applies bool, format string, args ...any) {
 		if applies {

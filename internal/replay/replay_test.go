@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/internal/audit"
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
@@ -66,7 +66,7 @@ func good(body string, fetched time.Time) *snapshot.Snapshot {
 }
 
 // one returns evidence, and the entry of a denial that it confirms.
-func one() (*kept, *audit.Entry) {
+func one() (*kept, *record.Record) {
 	news := &policy.Crawler{Name: "news", Tokens: []string{"NewsBot", "ExampleBot"}, Mode: policy.Enforce}
 	s := &kept{
 		config: policy.Config{
@@ -87,14 +87,14 @@ func one() (*kept, *audit.Entry) {
 	if !ok {
 		panic("it can't be decided")
 	}
-	r := &audit.Entry{ID: "ID", Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
-	r.Decide(d)
+	r := &record.Record{ID: "ID", Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
+	d.Record(r)
 	r.Time = r.Decided
 	return s, r
 }
 
 // at sets the times of an entry's decision.
-func at(r *audit.Entry, t time.Time) {
+func at(r *record.Record, t time.Time) {
 	r.Time, r.Decided, r.Robots.Judged = t, t, t
 	r.Robots.Age = int64(t.Sub(r.Robots.Fetched) / time.Second)
 }
@@ -102,97 +102,97 @@ func at(r *audit.Entry, t time.Time) {
 func TestReplay(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change func(*kept, *audit.Entry)
+		change func(*kept, *record.Record)
 		want   Outcome
 		why    string
 	}{
-		{"as it was", func(*kept, *audit.Entry) {}, Same, ""},
-		{"no decision", func(_ *kept, r *audit.Entry) { r.Decision = "" }, NoDecision, ""},
-		{"redacted", func(_ *kept, r *audit.Entry) { r.Redacted = true }, Redacted, "query"},
-		{"no configuration", func(_ *kept, r *audit.Entry) { r.Config = "" }, NoConfiguration, ""},
-		{"a changed configuration", func(s *kept, _ *audit.Entry) { s.err = snapshot.ErrChanged }, BadConfiguration, ""},
-		{"a configuration that can't be read", func(s *kept, _ *audit.Entry) { s.err = errors.New("no") }, Unreadable, ""},
-		{"no snapshot", func(s *kept, _ *audit.Entry) { clear(s.bodies) }, NoSnapshot, snapshot.Digest(text)},
-		{"a changed snapshot", func(s *kept, _ *audit.Entry) { s.bodies[snapshot.Digest(text)] = "x" }, BadSnapshot, ""},
+		{"as it was", func(*kept, *record.Record) {}, Same, ""},
+		{"no decision", func(_ *kept, r *record.Record) { r.Decision = "" }, NoDecision, ""},
+		{"redacted", func(_ *kept, r *record.Record) { r.Redacted = true }, Redacted, "query"},
+		{"no configuration", func(_ *kept, r *record.Record) { r.Config = "" }, NoConfiguration, ""},
+		{"a changed configuration", func(s *kept, _ *record.Record) { s.err = snapshot.ErrChanged }, BadConfiguration, ""},
+		{"a configuration that can't be read", func(s *kept, _ *record.Record) { s.err = errors.New("no") }, Unreadable, ""},
+		{"no snapshot", func(s *kept, _ *record.Record) { clear(s.bodies) }, NoSnapshot, snapshot.Digest(text)},
+		{"a changed snapshot", func(s *kept, _ *record.Record) { s.bodies[snapshot.Digest(text)] = "x" }, BadSnapshot, ""},
 
-		{"another decision", func(_ *kept, r *audit.Entry) { r.Decision = "allow" }, Different, "recorded allow rule line 2: Disallow: /private/"},
-		{"report mode", func(_ *kept, r *audit.Entry) { r.Enforced = new(bool) }, Different, "recorded deny (report mode) rule"},
-		{"another line", func(_ *kept, r *audit.Entry) { r.Line = 3 }, Different, "line 3"},
-		{"another rule", func(_ *kept, r *audit.Entry) { r.Rule = "Disallow: /" }, Different, ""},
-		{"another path", func(_ *kept, r *audit.Entry) { r.Path = "/public" }, Different, "now allow no-match"},
-		{"another group", func(_ *kept, r *audit.Entry) { r.Group = "newsbot" }, Different, ""},
-		{"another reason", func(_ *kept, r *audit.Entry) { r.Reason = policy.ByOverride }, Different, ""},
-		{"another state", func(_ *kept, r *audit.Entry) { r.Robots.State = snapshot.Stale }, Different, "stale"},
-		{"another address", func(_ *kept, r *audit.Entry) { r.Robots.URL = "http://b.example/robots.txt" }, Different, "not the robots.txt of http://a.example"},
-		{"other tokens", func(_ *kept, r *audit.Entry) { r.Tokens = []string{"Other"} }, Different, "product tokens"},
-		{"an unknown crawler", func(_ *kept, r *audit.Entry) { r.Crawler = "\x1bred" }, Different, "has no crawler"},
-		{"a path that is none", func(_ *kept, r *audit.Entry) { r.Path = "/a/../b" }, Different, "URL"},
-		{"no evidence", func(_ *kept, r *audit.Entry) { r.Robots = nil }, Different, "no override decides"},
-		{"an override came", func(s *kept, _ *audit.Entry) {
+		{"another decision", func(_ *kept, r *record.Record) { r.Decision = "allow" }, Different, "recorded allow rule line 2: Disallow: /private/"},
+		{"report mode", func(_ *kept, r *record.Record) { r.Enforced = new(bool) }, Different, "recorded deny (report mode) rule"},
+		{"another line", func(_ *kept, r *record.Record) { r.Line = 3 }, Different, "line 3"},
+		{"another rule", func(_ *kept, r *record.Record) { r.Rule = "Disallow: /" }, Different, ""},
+		{"another path", func(_ *kept, r *record.Record) { r.Path = "/public" }, Different, "now allow no-match"},
+		{"another group", func(_ *kept, r *record.Record) { r.Group = "newsbot" }, Different, ""},
+		{"another reason", func(_ *kept, r *record.Record) { r.Reason = string(policy.ByOverride) }, Different, ""},
+		{"another state", func(_ *kept, r *record.Record) { r.Robots.State = string(snapshot.Stale) }, Different, "stale"},
+		{"another address", func(_ *kept, r *record.Record) { r.Robots.URL = "http://b.example/robots.txt" }, Different, "not the robots.txt of http://a.example"},
+		{"other tokens", func(_ *kept, r *record.Record) { r.Tokens = []string{"Other"} }, Different, "product tokens"},
+		{"an unknown crawler", func(_ *kept, r *record.Record) { r.Crawler = "\x1bred" }, Different, "has no crawler"},
+		{"a path that is none", func(_ *kept, r *record.Record) { r.Path = "/a/../b" }, Different, "URL"},
+		{"no evidence", func(_ *kept, r *record.Record) { r.Robots = nil }, Different, "no override decides"},
+		{"an override came", func(s *kept, _ *record.Record) {
 			s.config.Overrides = []policy.Override{{Action: policy.Allow, Reason: "contract"}}
 		}, Same, ""}, // the override is for all hosts
-		{"report mode then", func(s *kept, _ *audit.Entry) { s.config.Crawlers.Known[0].Mode = policy.Report }, Different, "now deny (report mode) rule"},
+		{"report mode then", func(s *kept, _ *record.Record) { s.config.Crawlers.Known[0].Mode = policy.Report }, Different, "now deny (report mode) rule"},
 
-		{"fetched before it was there", func(_ *kept, r *audit.Entry) {
+		{"fetched before it was there", func(_ *kept, r *record.Record) {
 			r.Robots.Fetched = noon.Add(-time.Second)
 			at(r, r.Decided)
 		}, NotInForce, ""},
-		{"fetched after it was last seen", func(_ *kept, r *audit.Entry) {
+		{"fetched after it was last seen", func(_ *kept, r *record.Record) {
 			r.Robots.Fetched = noon.Add(31 * time.Minute)
 			at(r, noon.Add(31*time.Minute))
 		}, NotInForce, ""},
-		{"confirmed", func(_ *kept, r *audit.Entry) {
+		{"confirmed", func(_ *kept, r *record.Record) {
 			r.Robots.Fetched = noon.Add(30 * time.Minute)
 			at(r, noon.Add(35*time.Minute))
 		}, Same, ""},
-		{"used after another took its place", func(_ *kept, r *audit.Entry) { at(r, noon.Add(50*time.Minute)) }, NotInForce, "after another answer took the place"},
-		{"while the next was under way", func(_ *kept, r *audit.Entry) {
+		{"used after another took its place", func(_ *kept, r *record.Record) { at(r, noon.Add(50*time.Minute)) }, NotInForce, "after another answer took the place"},
+		{"while the next was under way", func(_ *kept, r *record.Record) {
 			at(r, noon.Add(40*time.Minute+2*time.Second))
 		}, Same, ""},
-		{"of a month later", func(_ *kept, r *audit.Entry) { r.Time = r.Time.AddDate(0, 1, 0) }, Different, "don't fit together: decided 2026-01-01T12:01:00Z is before time 2026-02-01T12:01:00Z"},
-		{"of a month before", func(_ *kept, r *audit.Entry) { r.Time = r.Time.AddDate(0, -1, 0) }, Different, "is later after time"},
-		{"without a time", func(_ *kept, r *audit.Entry) { r.Time = time.Time{} }, Different, "later after time"},
-		{"as of no time", func(_ *kept, r *audit.Entry) { r.Decided = time.Time{} }, Different, "is before time"},
-		{"of an earlier time", func(_ *kept, r *audit.Entry) { // cites the answer that was in force before
+		{"of a month later", func(_ *kept, r *record.Record) { r.Time = r.Time.AddDate(0, 1, 0) }, Different, "don't fit together: decided 2026-01-01T12:01:00Z is before time 2026-02-01T12:01:00Z"},
+		{"of a month before", func(_ *kept, r *record.Record) { r.Time = r.Time.AddDate(0, -1, 0) }, Different, "is later after time"},
+		{"without a time", func(_ *kept, r *record.Record) { r.Time = time.Time{} }, Different, "later after time"},
+		{"as of no time", func(_ *kept, r *record.Record) { r.Decided = time.Time{} }, Different, "is before time"},
+		{"of an earlier time", func(_ *kept, r *record.Record) { // cites the answer that was in force before
 			r.Time, r.Decided = noon.Add(50*time.Minute), noon.Add(50*time.Minute)
 		}, Different, "judged 2026-01-01T12:01:00Z is before decided 2026-01-01T12:50:00Z"},
-		{"judged long after", func(_ *kept, r *audit.Entry) {
+		{"judged long after", func(_ *kept, r *record.Record) {
 			r.Robots.Judged, r.Robots.Age = noon.Add(2*time.Minute), 120
 		}, Different, "judged 2026-01-01T12:02:00Z is later after decided"},
-		{"judged before it was fetched", func(_ *kept, r *audit.Entry) {
+		{"judged before it was fetched", func(_ *kept, r *record.Record) {
 			at(r, noon.Add(-time.Minute))
 			r.Robots.Age = 0
 		}, Different, "judged 2026-01-01T11:59:00Z is before fetched 2026-01-01T12:00:00Z"},
-		{"before a copy was fetched", func(_ *kept, r *audit.Entry) {
-			r.Robots.Copy = &audit.Answer{Status: 200, Fetched: noon.Add(time.Hour)}
+		{"before a copy was fetched", func(_ *kept, r *record.Record) {
+			r.Robots.Copy = &record.Answer{Status: 200, Fetched: noon.Add(time.Hour)}
 		}, Different, "is before fetched 2026-01-01T13:00:00Z"},
-		{"another age", func(_ *kept, r *audit.Entry) { r.Robots.Age = 77777 }, Different, "age 77777, from fetched to judged it is 60 s"},
-		{"an age that can't be", func(_ *kept, r *audit.Entry) { r.Robots.Age = -1 << 63 }, Different, "age -9223372036854775808,"},
-		{"no age", func(_ *kept, r *audit.Entry) { r.Robots.Age = 0 }, Different, "age 0,"},
-		{"after a login and a fetch", func(_ *kept, r *audit.Entry) {
+		{"another age", func(_ *kept, r *record.Record) { r.Robots.Age = 77777 }, Different, "age 77777, from fetched to judged it is 60 s"},
+		{"an age that can't be", func(_ *kept, r *record.Record) { r.Robots.Age = -1 << 63 }, Different, "age -9223372036854775808,"},
+		{"no age", func(_ *kept, r *record.Record) { r.Robots.Age = 0 }, Different, "age 0,"},
+		{"after a login and a fetch", func(_ *kept, r *record.Record) {
 			r.Time = r.Time.Add(-10 * time.Second)
 			r.Decided = r.Decided.Add(-3 * time.Second)
 		}, Same, ""},
-		{"while the clock was set right", func(_ *kept, r *audit.Entry) {
+		{"while the clock was set right", func(_ *kept, r *record.Record) {
 			r.Time = r.Time.Add(time.Second)
 		}, Same, ""},
 
-		{"a 206, which earlier versions obeyed", func(s *kept, r *audit.Entry) {
+		{"a 206, which earlier versions obeyed", func(s *kept, r *record.Record) {
 			r.Robots.Status, s.history[0].Snapshot.Status = 206, 206
 		}, Different, "now deny unreachable"},
 
-		{"no history", func(s *kept, _ *audit.Entry) { s.history = nil }, NotInForce, ""},
-		{"max_bytes was lowered", func(s *kept, _ *audit.Entry) {
+		{"no history", func(s *kept, _ *record.Record) { s.history = nil }, NotInForce, ""},
+		{"max_bytes was lowered", func(s *kept, _ *record.Record) {
 			long := text + "Disallow: /more\n"
 			clear(s.bodies)
 			s.bodies[snapshot.Digest(long)] = long
 			s.history[0].Snapshot.SHA256 = snapshot.Digest(long)
 			s.config.Robots.MaxBytes = len(text) + 3
 		}, Same, ""},
-		{"a file of another origin that is how this one begins", func(s *kept, r *audit.Entry) {
+		{"a file of another origin that is how this one begins", func(s *kept, r *record.Record) {
 			s.bodies[snapshot.Digest("")] = ""
 			r.Robots.SHA256 = snapshot.Digest("")
-			r.Decision, r.Reason, r.Rule, r.Line, r.Group, r.Token = "allow", policy.NoGroup, "", 0, "", "NewsBot"
+			r.Decision, r.Reason, r.Rule, r.Line, r.Group, r.Token = "allow", string(policy.NoGroup), "", 0, "", "NewsBot"
 		}, NotInForce, "it has one of status 200, " + snapshot.Digest(text)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestCutTexts(t *testing.T) {
 	other.Rule = "Disallow: /y" + other.Rule[12:]
 	for _, test := range []struct {
 		name string
-		r    *audit.Entry
+		r    *record.Record
 		want Outcome
 	}{{"whole", r, Same}, {"cut", &bounded, Same}, {"another rule", &other, Different}} {
 		if got, why := s.replayer().Replay(test.r); got != test.want {
@@ -291,8 +291,8 @@ func TestWithoutRules(t *testing.T) {
 			if !ok {
 				t.Fatal("it can't be decided")
 			}
-			r := &audit.Entry{Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
-			r.Decide(d)
+			r := &record.Record{Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config"}
+			d.Record(r)
 			r.Time = at
 			if got := describe(r); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)

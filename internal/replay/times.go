@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"robotsgate/internal/audit"
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 )
 
@@ -20,7 +20,7 @@ const (
 // checkTimes states which times of an entry do not fit together; empty: they do. A request
 // arrives, then the overrides are evaluated, then the robots.txt, which was fetched before.
 // So an entry can't cite evidence of another time.
-func checkTimes(c *policy.Config, r *audit.Entry) string {
+func checkTimes(c *policy.Config, r *record.Record) string {
 	why := ""
 	// order checks that a time is not before another, and at most limit after it, unless
 	// limit is negative.
@@ -39,7 +39,7 @@ func checkTimes(c *policy.Config, r *audit.Entry) string {
 	}
 	judged := r.Robots.Judged
 	order("decided", r.Decided, "judged", judged, 2*c.Robots.Timeout+maxDelay)
-	for _, a := range []*audit.Answer{&r.Robots.Answer, r.Robots.Instead, r.Robots.Copy} {
+	for _, a := range []*record.Answer{&r.Robots.Answer, r.Robots.Instead, r.Robots.Copy} {
 		if a != nil {
 			order("fetched", a.Fetched, "judged", judged, -1)
 		}

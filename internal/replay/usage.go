@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"robotsgate/internal/audit"
 	"robotsgate/internal/logtext"
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
@@ -28,13 +28,13 @@ func (p *Replayer) readTDMRep(key fileKey) (*usage.TDMFile, error) {
 
 // byResponse reports whether a request was allowed and its response refused: for what its header or its page's
 // head reserves, or because the head could not be read whole.
-func byResponse(r *audit.Entry) bool {
-	return r.Reason == policy.ByUsage && (r.Reserved == nil || r.Reserved.In == usage.InHeader || r.Reserved.In == usage.InMeta)
+func byResponse(r *record.Record) bool {
+	return r.Reason == string(policy.ByUsage) && (r.Reserved == nil || r.Reserved.In == usage.InHeader || r.Reserved.In == usage.InMeta)
 }
 
 // beforeResponse returns such an entry as it was before the response, if the response could be refused, else nil.
 // d is the decision of the replay, and now its entry.
-func beforeResponse(r, now *audit.Entry, d *policy.Decision, c *policy.Config) *audit.Entry {
+func beforeResponse(r, now *record.Record, d *policy.Decision, c *policy.Config) *record.Record {
 	enforced := r.Enforced == nil || *r.Enforced
 	if r.Decision != "deny" || !d.Allow || d.Reason == policy.ByOverride || enforced != d.Enforced || !c.Usage.Refuses() || !d.Crawler.Declares() {
 		return nil
@@ -93,7 +93,7 @@ func statedBefore(recorded, now []usage.Detail) (was, is string) {
 }
 
 // tdmrepWasInForce checks that the tdmrep.json that an entry cites was the origin's at that time.
-func (p *Replayer) tdmrepWasInForce(r *audit.Entry, c *policy.Config, past policy.PastRequest) (Outcome, string) {
+func (p *Replayer) tdmrepWasInForce(r *record.Record, c *policy.Config, past policy.PastRequest) (Outcome, string) {
 	history, err := p.tdmHistory(r.Origin)
 	if err != nil {
 		return Unreadable, err.Error()

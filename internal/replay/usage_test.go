@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"robotsgate/internal/audit"
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
@@ -20,7 +20,7 @@ const (
 )
 
 // stated returns evidence with usage preferences, and the entry of a request that it confirms.
-func stated(t *testing.T, path string) (*kept, *audit.Entry) {
+func stated(t *testing.T, path string) (*kept, *record.Record) {
 	t.Helper()
 	s, _ := one()
 	s.config.Usage = policy.Usage{Reserved: policy.RefuseReserved, TDMRep: true}
@@ -44,17 +44,17 @@ func stated(t *testing.T, path string) (*kept, *audit.Entry) {
 	if !ok {
 		t.Fatal("it can't be decided")
 	}
-	r := &audit.Entry{ID: "ID", Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config", Usage: d.Stated.Details()}
-	r.Decide(d)
+	r := &record.Record{ID: "ID", Crawler: "news", Method: "GET", Origin: target.Origin(), Path: target.Path, Config: "config", Usage: d.Stated.Details()}
+	d.Record(r)
 	r.Time = r.Decided
 	return s, r
 }
 
 // byHead makes an entry that of a response with a head that reserves.
-func byHead(r *audit.Entry) {
+func byHead(r *record.Record) {
 	by := usage.Detail{Use: "train-ai", Value: "n", Source: usage.RobotsTag, In: usage.InMeta}
 	r.Usage = append(slices.Clone(r.Usage), by)
-	r.Decision, r.Reason, r.Reserved, r.Rule, r.Line = "deny", policy.ByUsage, &by, "", 0
+	r.Decision, r.Reason, r.Reserved, r.Rule, r.Line = "deny", string(string(policy.ByUsage)), &by, "", 0
 }
 
 // TestReplayUsage replays decisions by what robots.txt and tdmrep.json state.
@@ -63,7 +63,7 @@ func TestReplayUsage(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		path   string
-		change func(*kept, *audit.Entry)
+		change func(*kept, *record.Record)
 		want   Outcome
 		why    string
 	}{
@@ -72,53 +72,55 @@ func TestReplayUsage(t *testing.T) {
 		{"reserved by tdmrep.json", "/books/x", nil, Same, ""},
 		{"in another reading", "//art/x", nil, Same, ""},
 		{"disallowed", "/private/", nil, Same, ""},
-		{"of an earlier version, which recorded no preferences", "/page", func(_ *kept, r *audit.Entry) { r.Usage = nil }, Same, ""},
+		{"of an earlier version, which recorded no preferences", "/page", func(_ *kept, r *record.Record) { r.Usage = nil }, Same, ""},
 
-		{"without the lists, which were too long", "/art/x", func(_ *kept, r *audit.Entry) { r.Usage, r.Cut = nil, true }, Same, ""},
-		{"by a preference that was cut", "/page", func(_ *kept, r *audit.Entry) {
+		{"without the lists, which were too long", "/art/x", func(_ *kept, r *record.Record) { r.Usage, r.Cut = nil, true }, Same, ""},
+		{"by a preference that was cut", "/page", func(_ *kept, r *record.Record) {
 			byHead(r)
 			r.Usage, r.Cut = nil, true
 		}, Same, ""},
 
-		{"let through", "/art/x", func(_ *kept, r *audit.Entry) { r.Decision, r.Reason, r.Reserved = "allow", policy.NoMatch, nil }, Different, "now deny usage: train-ai=n (content-usage, line 4)"},
-		{"refused for nothing", "/page", func(_ *kept, r *audit.Entry) {
-			r.Decision, r.Reason, r.Reserved = "deny", policy.ByUsage, &other
+		{"let through", "/art/x", func(_ *kept, r *record.Record) {
+			r.Decision, r.Reason, r.Reserved = "allow", string(policy.NoMatch), nil
+		}, Different, "now deny usage: train-ai=n (content-usage, line 4)"},
+		{"refused for nothing", "/page", func(_ *kept, r *record.Record) {
+			r.Decision, r.Reason, r.Reserved = "deny", string(policy.ByUsage), &other
 		}, Different, "recorded deny usage: search=n (content-usage, line 3)"},
-		{"for another line", "/art/x", func(_ *kept, r *audit.Entry) { r.Reserved.Line = 3 }, Different, "line 3"},
-		{"report mode", "/art/x", func(_ *kept, r *audit.Entry) { r.Enforced = new(bool) }, Different, "report mode"},
-		{"a preference less", "/page", func(_ *kept, r *audit.Entry) {
+		{"for another line", "/art/x", func(_ *kept, r *record.Record) { r.Reserved.Line = 3 }, Different, "line 3"},
+		{"report mode", "/art/x", func(_ *kept, r *record.Record) { r.Enforced = new(bool) }, Different, "report mode"},
+		{"a preference less", "/page", func(_ *kept, r *record.Record) {
 			r.Usage[0] = usage.Detail{Use: "tdm", Value: "n", Source: usage.TDMRep, In: usage.InHeader}
 		}, Different, "recorded usage , now search=y (content-usage, line 3)"},
-		{"another preference", "/page", func(_ *kept, r *audit.Entry) { r.Usage = append(r.Usage, other) }, Different, "recorded usage search=y (content-usage, line 3), search=n"},
-		{"without its tdmrep.json", "/books/x", func(_ *kept, r *audit.Entry) { r.TDMRep = "" }, Different, "now allow no-match"},
-		{"an invented tdmrep.json", "/page", func(s *kept, r *audit.Entry) { s.config.Usage.TDMRep = false }, Different, ", tdmrep.json " + snapshot.Digest(tdmrep) + ", now"},
-		{"another file for tdmrep.json", "/page", func(_ *kept, r *audit.Entry) { r.TDMRep = snapshot.Digest(robotsUsage) }, Different, "states nothing"},
-		{"no tdmrep.json", "/page", func(s *kept, _ *audit.Entry) { delete(s.bodies, snapshot.Digest(tdmrep)) }, NoSnapshot, snapshot.Digest(tdmrep)},
-		{"a changed tdmrep.json", "/page", func(s *kept, _ *audit.Entry) { s.bodies[snapshot.Digest(tdmrep)] = "[]" }, BadSnapshot, ""},
-		{"of another origin", "/page", func(s *kept, _ *audit.Entry) { s.tdmrep = nil }, NotInForce, "no tdmrep.json"},
-		{"of an earlier time", "/page", func(s *kept, _ *audit.Entry) { s.tdmrep[0].From, s.tdmrep[0].To = noon.Add(-time.Hour), noon }, NotInForce, ""},
+		{"another preference", "/page", func(_ *kept, r *record.Record) { r.Usage = append(r.Usage, other) }, Different, "recorded usage search=y (content-usage, line 3), search=n"},
+		{"without its tdmrep.json", "/books/x", func(_ *kept, r *record.Record) { r.TDMRep = "" }, Different, "now allow no-match"},
+		{"an invented tdmrep.json", "/page", func(s *kept, r *record.Record) { s.config.Usage.TDMRep = false }, Different, ", tdmrep.json " + snapshot.Digest(tdmrep) + ", now"},
+		{"another file for tdmrep.json", "/page", func(_ *kept, r *record.Record) { r.TDMRep = snapshot.Digest(robotsUsage) }, Different, "states nothing"},
+		{"no tdmrep.json", "/page", func(s *kept, _ *record.Record) { delete(s.bodies, snapshot.Digest(tdmrep)) }, NoSnapshot, snapshot.Digest(tdmrep)},
+		{"a changed tdmrep.json", "/page", func(s *kept, _ *record.Record) { s.bodies[snapshot.Digest(tdmrep)] = "[]" }, BadSnapshot, ""},
+		{"of another origin", "/page", func(s *kept, _ *record.Record) { s.tdmrep = nil }, NotInForce, "no tdmrep.json"},
+		{"of an earlier time", "/page", func(s *kept, _ *record.Record) { s.tdmrep[0].From, s.tdmrep[0].To = noon.Add(-time.Hour), noon }, NotInForce, ""},
 
-		{"a response that states more", "/open/x", func(_ *kept, r *audit.Entry) {
+		{"a response that states more", "/open/x", func(_ *kept, r *record.Record) {
 			r.Usage = append(r.Usage, usage.Detail{Use: "ai-input", Value: "n", Source: usage.ContentUsage, In: usage.InHeader})
 		}, Same, ""},
-		{"a response that replaces what tdmrep.json states", "/open/x", func(_ *kept, r *audit.Entry) {
+		{"a response that replaces what tdmrep.json states", "/open/x", func(_ *kept, r *record.Record) {
 			r.Usage[1] = usage.Detail{Use: "tdm", Value: "y", Source: usage.TDMRep, In: usage.InMeta}
 		}, Same, ""},
-		{"refused by the response", "/page", func(_ *kept, r *audit.Entry) { byHead(r) }, Same, ""},
-		{"refused because the head could not be read", "/page", func(_ *kept, r *audit.Entry) { byHead(r); r.Usage, r.Reserved = r.Usage[:1], nil }, Same, ""},
-		{"refused by the response in report mode", "/page", func(s *kept, r *audit.Entry) {
+		{"refused by the response", "/page", func(_ *kept, r *record.Record) { byHead(r) }, Same, ""},
+		{"refused because the head could not be read", "/page", func(_ *kept, r *record.Record) { byHead(r); r.Usage, r.Reserved = r.Usage[:1], nil }, Same, ""},
+		{"refused by the response in report mode", "/page", func(s *kept, r *record.Record) {
 			s.config.Crawlers.Known[0].Mode = policy.Report
 			byHead(r)
 			r.Enforced = new(bool)
 		}, Same, ""},
-		{"refused by the response in another mode", "/page", func(_ *kept, r *audit.Entry) { byHead(r); r.Enforced = new(bool) }, Different, "(report mode)"},
-		{"refused by a response that would not have been asked for", "/art/x", func(_ *kept, r *audit.Entry) { byHead(r) }, Different, "now deny usage: train-ai=n (content-usage, line 4)"},
-		{"refused by a response although reserved: annotate", "/page", func(s *kept, r *audit.Entry) { byHead(r); s.config.Usage.Reserved = policy.AnnotateReserved }, Different, ""},
-		{"refused by a response for another purpose", "/page", func(s *kept, r *audit.Entry) {
+		{"refused by the response in another mode", "/page", func(_ *kept, r *record.Record) { byHead(r); r.Enforced = new(bool) }, Different, "(report mode)"},
+		{"refused by a response that would not have been asked for", "/art/x", func(_ *kept, r *record.Record) { byHead(r) }, Different, "now deny usage: train-ai=n (content-usage, line 4)"},
+		{"refused by a response although reserved: annotate", "/page", func(s *kept, r *record.Record) { byHead(r); s.config.Usage.Reserved = policy.AnnotateReserved }, Different, ""},
+		{"refused by a response for another purpose", "/page", func(s *kept, r *record.Record) {
 			byHead(r)
 			s.config.Crawlers.Known[0].Purposes = []usage.Purpose{usage.Search}
 		}, Different, ""},
-		{"refused by a response that does not state it", "/page", func(_ *kept, r *audit.Entry) { byHead(r); r.Usage = r.Usage[:1] }, Different, ""},
+		{"refused by a response that does not state it", "/page", func(_ *kept, r *record.Record) { byHead(r); r.Usage = r.Usage[:1] }, Different, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, r := stated(t, test.path)

@@ -5,20 +5,18 @@ package requestlog
 //
 //	lines on a terminal    screen.go
 //	lines in the log       forms.go
-//	the kinds of refusals  proxy/record.go
+//	the kinds of refusals  internal/record
 
 import (
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"robotsgate/internal/audit"
 	"robotsgate/internal/logtext"
-	"robotsgate/proxy"
+	"robotsgate/internal/record"
 )
 
-// A line is what a line says about a request, within the bounds of the audit log. It holds nothing of the proxy's: a
-// decision would keep its robots.txt in memory.
+// A line is what a line says about a request, within the bounds of the audit log.
 type line struct {
 	end      time.Time
 	duration time.Duration
@@ -29,26 +27,20 @@ type line struct {
 	url      string
 	status   int
 	refused  bool   // by the gate
-	reason   string // see [proxy.Record.Kind]
+	reason   string // see [record.Record.Kind]
 	cause    string // of that, or of a failure
 }
 
-func lineOf(x *proxy.Record, redact bool) line {
-	url, cause := x.URL, x.Error
-	if redact {
-		url, cause = audit.Redact(url), audit.RedactError(cause)
-	}
+func lineOf(x *record.Record) line {
 	r := line{
-		end: x.Start.Add(x.Duration), duration: x.Duration, id: x.ID, crawler: x.Crawler, method: logtext.Cut(x.Method, audit.MaxText), url: logtext.Cut(url, audit.MaxURL),
-		status: x.Status, refused: x.Refused != "", reason: string(x.Kind()), cause: cause,
-	}
-	if x.Client.IsValid() {
-		r.client = x.Client.String()
+		end: x.Time.Add(x.Took()).Local(), duration: x.Took(), id: x.ID, client: x.Client, crawler: x.Crawler,
+		method: logtext.Cut(x.Method, record.MaxText), url: logtext.Cut(x.Address(), record.MaxURL),
+		status: x.Status, refused: x.Denied(), reason: string(x.Kind()), cause: x.Error,
 	}
 	if r.denied() {
-		r.cause = x.Cause()
+		r.cause = x.Cause
 	}
-	r.cause = logtext.Cut(r.cause, audit.MaxText)
+	r.cause = logtext.Cut(r.cause, record.MaxText)
 	return r
 }
 
@@ -76,8 +68,7 @@ type Form struct {
 // Lines writes lines about requests. Requests do not wait for that: lines that must not
 // wait either are only counted. A nil Lines writes nothing.
 type Lines struct {
-	form   Form
-	redact bool
+	form Form
 
 	chosen atomic.Pointer[Requests]
 	wake   chan struct{} // holds one
@@ -90,8 +81,8 @@ type Lines struct {
 }
 
 // New starts the writing, which goes on until Close is called.
-func New(form Form, redact bool) *Lines {
-	l := &Lines{form: form, redact: redact, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
+func New(form Form) *Lines {
+	l := &Lines{form: form, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
 	l.chosen.Store(new(None))
 	go func() {
 		defer close(l.ended)
@@ -117,7 +108,7 @@ func (l *Lines) Use(r Requests) {
 }
 
 // Add adds the line of a request that is over.
-func (l *Lines) Add(x *proxy.Record) {
+func (l *Lines) Add(x *record.Record) {
 	if l == nil {
 		return
 	}
@@ -126,7 +117,7 @@ func (l *Lines) Add(x *proxy.Record) {
 	}
 	l.mu.Lock()
 	if len(l.waiting) < l.form.max {
-		l.waiting = append(l.waiting, lineOf(x, l.redact))
+		l.waiting = append(l.waiting, lineOf(x))
 	} else {
 		l.more++
 	}

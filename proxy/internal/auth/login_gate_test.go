@@ -92,8 +92,8 @@ func TestLoginRequired(t *testing.T) {
 		if c.status == 407 {
 			proxytest.WantHeader(t, resp, "Proxy-Authenticate", authenticate)
 			proxytest.WantHeader(t, resp, "Proxy-Status", "robotsgate;error=http_request_denied")
-			if x.Decision != nil || resp.Header.Get("Robots-Gate-Decision") != "" || resp.Header.Get("Robots-Gate-Id") == "" {
-				t.Errorf("%s: decision %v, headers %v", c.name, x.Decision, resp.Header)
+			if x.Decision != "" || resp.Header.Get("Robots-Gate-Decision") != "" || resp.Header.Get("Robots-Gate-Id") == "" {
+				t.Errorf("%s: decision %q, headers %v", c.name, x.Decision, resp.Header)
 			}
 			if !strings.Contains(body, "http://USER:PASSWORD@HOST:PORT") && c.headers == nil {
 				t.Errorf("%s: the refusal does not say what to do:\n%s", c.name, body)

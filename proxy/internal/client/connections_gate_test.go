@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/internal/record"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
 )
@@ -20,8 +21,8 @@ func TestPlacesAreFreed(t *testing.T) {
 		o.Limits.HeaderTimeout = 300 * time.Millisecond
 		o.Settings.Passthrough = func(host string) bool { return host == "loop.example.com" }
 		done := o.Done
-		o.Done = func(x *proxy.Record) {
-			if strings.HasSuffix(x.URL, "/panic") {
+		o.Done = func(x *record.Record) {
+			if strings.HasSuffix(x.Path, "/panic") {
 				panic("of a test")
 			}
 			done(x)
@@ -101,11 +102,11 @@ func TestTimesOfRecord(t *testing.T) {
 	g := proxytest.Start(t, proxytest.Options{})
 	g.Get(g.HTTP + "/page")
 	x := g.Next(t)
-	if !(0 < x.Decided && x.Decided <= x.Sent && x.Sent <= x.Upstream && x.Upstream <= x.Answered && x.Answered <= x.Duration) {
-		t.Errorf("allowed: decided %v, sent %v, upstream %v, answered %v, over %v", x.Decided, x.Sent, x.Upstream, x.Answered, x.Duration)
+	if s := x.Stages; !(0 < s.Decided && s.Decided <= s.Sent && s.Sent <= s.Upstream && s.Upstream <= s.Answered && s.Answered.Seconds() <= x.Duration) {
+		t.Errorf("allowed: %+v, over after %v s", s, x.Duration)
 	}
 	g.Get(g.HTTP + "/private/")
-	if x := g.Next(t); x.Sent != 0 || x.Upstream != 0 || !(0 < x.Decided && x.Decided <= x.Answered) {
-		t.Errorf("denied: decided %v, sent %v, upstream %v, answered %v", x.Decided, x.Sent, x.Upstream, x.Answered)
+	if s := g.Next(t).Stages; s.Sent != 0 || s.Upstream != 0 || !(0 < s.Decided && s.Decided <= s.Answered) {
+		t.Errorf("denied: %+v", s)
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"testing"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
-	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
 )
 
@@ -39,7 +39,7 @@ func TestMaxConnectionsOfCrawler(t *testing.T) {
 	if got := proxytest.StatusOf(g.Raw(request("small/2"))); got != "503" { // and closed, so that raw returns
 		t.Errorf("second connection: got %s, want 503", got)
 	}
-	for _, want := range []proxy.Refusal{"", "", proxy.ByLimit} {
+	for _, want := range []record.Refusal{"", "", record.ByLimit} {
 		if x := g.Next(t); x.Refused != want {
 			t.Errorf("the record is refused by %q, want %q", x.Refused, want)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
 	"robotsgate/proxy"
@@ -67,8 +68,8 @@ func TestForbiddenConnect(t *testing.T) {
 		if status := resp.Header.Get("Proxy-Status"); !strings.Contains(status, `details="`+c.why+`"`) || !strings.Contains(body, c.why) || !strings.Contains(body, "urn:robotsgate:prohibited") {
 			t.Errorf("%s: the reason is not %q: %s\n%s", c.target, c.why, status, body)
 		}
-		if x := g.Next(t); x.Method != http.MethodConnect || x.Origin != c.origin || x.URL != c.origin || x.Status != 403 || x.Decision != nil ||
-			x.Refused != proxy.ByGuard || x.Error != c.why || !x.Tunnel || x.Crawler != "default" {
+		if x := g.Next(t); x.Method != http.MethodConnect || x.Origin != c.origin || x.Address() != c.origin || x.Status != 403 || x.Decision != "" ||
+			x.Refused != record.ByGuard || x.Error != c.why || !x.Tunnel || x.Crawler != "default" {
 			t.Errorf("%s: the record is %+v", c.target, x)
 		}
 	}

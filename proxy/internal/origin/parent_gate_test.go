@@ -283,10 +283,7 @@ func TestParentEchoesLogin(t *testing.T) {
 				answers = append(answers, fmt.Sprint("http://open.example.com/ ", resp.Status, resp.Header.Get("Proxy-Status")))
 				answers = append(answers, g.Raw("CONNECT unseen.example.com:443 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
 				for _, x := range g.Records() {
-					answers = append(answers, "record: "+x.Error)
-					if d := x.Decision; d != nil && d.Robots != nil {
-						answers = append(answers, "snapshot: "+d.Robots.Snapshot.Error)
-					}
+					answers = append(answers, "record: "+x.Error, "cause: "+x.Cause)
 				}
 				answers = append(answers, "log: "+said.String())
 				encoded := base64.StdEncoding.EncodeToString([]byte("gate:s3cret"))

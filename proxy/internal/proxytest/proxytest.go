@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"robotsgate/internal/ca"
+	"robotsgate/internal/record"
 	"robotsgate/internal/store/storetest"
 	"robotsgate/policy"
 	"robotsgate/policy/cache"
@@ -37,11 +38,11 @@ type Gate struct {
 	Roots       *x509.CertPool // with the gate's CA
 	Transport   *proxy.Transport
 	OriginRoots *x509.CertPool // of the origin in TLS, which only passed-through clients see
-	Done        chan *proxy.Record
+	Done        chan *record.Record
 
 	mu        sync.Mutex
 	seen      []*http.Request
-	exchanges []*proxy.Record
+	exchanges []*record.Record
 	robots    string
 }
 
@@ -70,7 +71,7 @@ const ExampleRobots = "User-agent: *\nDisallow: /private/\nAllow: /private/open\
 // Start starts a gate and its origins until the test ends.
 func Start(t *testing.T, o Options) *Gate {
 	t.Helper()
-	g := &Gate{T: t, Roots: x509.NewCertPool(), robots: o.Robots, Done: make(chan *proxy.Record, 100)}
+	g := &Gate{T: t, Roots: x509.NewCertPool(), robots: o.Robots, Done: make(chan *record.Record, 100)}
 	if g.robots == "" {
 		g.robots = ExampleRobots
 	}
@@ -164,7 +165,7 @@ func Start(t *testing.T, o Options) *Gate {
 		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM, Bundle: func() []byte { return authority.Bundle([]byte(PublicRoots)) },
 		Limits: proxy.Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},
 		Log:    logger,
-		Done: func(x *proxy.Record) {
+		Done: func(x *record.Record) {
 			g.mu.Lock()
 			g.exchanges = append(g.exchanges, x)
 			g.mu.Unlock()
@@ -196,7 +197,7 @@ func Start(t *testing.T, o Options) *Gate {
 }
 
 // Next returns the record of the next exchange that ends.
-func (g *Gate) Next(t *testing.T) *proxy.Record {
+func (g *Gate) Next(t *testing.T) *record.Record {
 	t.Helper()
 	return Receive(t, g.Done, "the record of an exchange")
 }
@@ -241,7 +242,7 @@ func (g *Gate) TakeRequests() []*http.Request {
 }
 
 // Records returns the records of all exchanges that have ended.
-func (g *Gate) Records() []*proxy.Record {
+func (g *Gate) Records() []*record.Record {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.exchanges)

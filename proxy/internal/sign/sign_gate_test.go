@@ -244,8 +244,8 @@ func TestSigned(t *testing.T) {
 						if c.passes != "" && r.Header.Get(c.passes) != c.headers[1] {
 							t.Errorf("%s: got %q, want %q", c.passes, r.Header.Get(c.passes), c.headers[1])
 						}
-						if x.Signed != key.id || x.Signing <= 0 {
-							t.Errorf("the record has Signed %q after %v", x.Signed, x.Signing)
+						if x.Signed != key.id || x.Stages.Signing <= 0 {
+							t.Errorf("the record has Signed %q after %v", x.Signed, x.Stages.Signing)
 						}
 						for name := range resp.Header {
 							if isSignature(name) {
@@ -298,8 +298,8 @@ func TestUnsigned(t *testing.T) {
 					t.Errorf("%s: %s: got %q, want %q", agent, own[i], got, own[i+1])
 				}
 			}
-			if x.Signed != "" || x.Signing != 0 {
-				t.Errorf("%s: the record has Signed %q, %v", agent, x.Signed, x.Signing)
+			if x.Signed != "" || x.Stages.Signing != 0 {
+				t.Errorf("%s: the record has Signed %q, %v", agent, x.Signed, x.Stages.Signing)
 			}
 		}
 	})

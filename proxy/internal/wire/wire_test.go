@@ -15,6 +15,7 @@ import (
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/gatetest"
+	"robotsgate/internal/record"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
 )
@@ -119,7 +120,7 @@ func newWire(t *testing.T, http2 bool) *wire {
 		Egress: func(e *proxy.Egress) {
 			e.Roots, e.Parent = roots, &url.URL{Scheme: "socks5", Host: socks.Host}
 		},
-		Proxy: func(o *proxy.Options) { o.Done = func(*proxy.Record) {} },
+		Proxy: func(o *proxy.Options) { o.Done = func(*record.Record) {} },
 	})
 	return &wire{g, origins, tls.NewLRUClientSessionCache(100)}
 }
