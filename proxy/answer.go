@@ -21,6 +21,7 @@ import (
 	"robotsgate/policy/snapshot"
 	"robotsgate/proxy/internal/body"
 	"robotsgate/proxy/internal/origin"
+	"robotsgate/proxy/internal/response"
 	"robotsgate/proxy/internal/sign"
 )
 
@@ -74,7 +75,7 @@ func denial(d *policy.Decision, statement string) string {
 }
 
 // refusal answers a denied request.
-func refusal(in *inbound, s *signals) *answer {
+func refusal(in *inbound, s *response.Signals) *answer {
 	d := s.Decision
 	p := &answer{status: cmp.Or(d.Crawler.DenyStatus, http.StatusForbidden), kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied", cause: denial(d, s.Statement), refused: record.Refusal(d.Reason)}
 	switch d.Reason {
@@ -95,7 +96,7 @@ func refusal(in *inbound, s *signals) *answer {
 		p.title = "Refused by the operator"
 		p.detail = "An override of this gate denies this request: " + d.Note + "."
 	case policy.ByUsage:
-		p.title, p.detail = explainReserved(s, in.origin)
+		p.title, p.detail = response.ExplainReserved(s, in.origin)
 	}
 	if d.ReadAs != "" {
 		p.detail += " Common servers read this path as " + strconv.Quote(d.ReadAs) + "."

@@ -16,6 +16,7 @@ import (
 	"robotsgate/internal/logtext"
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/header"
+	"robotsgate/proxy/internal/response"
 )
 
 //go:embed pages
@@ -27,7 +28,7 @@ var (
 )
 
 // response returns the answer as a response without a header: that is set on h.
-func (p *answer) response(in *inbound, s *signals, h http.Header) *http.Response {
+func (p *answer) response(in *inbound, s *response.Signals, h http.Header) *http.Response {
 	var body []byte
 	if p.file != nil {
 		maps.Copy(h, p.file.header)
@@ -35,7 +36,7 @@ func (p *answer) response(in *inbound, s *signals, h http.Header) *http.Response
 	} else {
 		body = p.problem(in, s, h)
 	}
-	annotate(h, s)
+	response.Annotate(h, s)
 	length := len(body)
 	if in.method == http.MethodHead {
 		body = nil
@@ -46,7 +47,7 @@ func (p *answer) response(in *inbound, s *signals, h http.Header) *http.Response
 }
 
 // problem sets the header of a problem, and returns its body.
-func (p *answer) problem(in *inbound, s *signals, h http.Header) []byte {
+func (p *answer) problem(in *inbound, s *response.Signals, h http.Header) []byte {
 	body, contentType := p.form(in, s)
 	fixed := [...]string{contentType, strconv.Itoa(len(body)), "no-store", "Accept"}
 	h["Content-Type"] = fixed[0:1:1]
@@ -104,14 +105,14 @@ type document struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	policy.Evidence
-	Reserved *reserved `json:"reserved,omitempty"` // of policy.ByUsage
-	Licenses []string  `json:"licenses,omitempty"` // of policy.ByUsage
-	Override string    `json:"override,omitempty"` // that the operator can add, in front of the others, to allow this request
-	ID       string    `json:"id"`
-	Rules    string    `json:"-"` // for people: what the robots rules say, if they are not the reason of the answer
+	Reserved *response.Reserved `json:"reserved,omitempty"` // of policy.ByUsage
+	Licenses []string           `json:"licenses,omitempty"` // of policy.ByUsage
+	Override string             `json:"override,omitempty"` // that the operator can add, in front of the others, to allow this request
+	ID       string             `json:"id"`
+	Rules    string             `json:"-"` // for people: what the robots rules say, if they are not the reason of the answer
 }
 
-func (p *answer) document(in *inbound, s *signals) document {
+func (p *answer) document(in *inbound, s *response.Signals) document {
 	doc := document{
 		Type: "urn:robotsgate:" + cmp.Or(p.kind, p.fault), Title: cmp.Or(p.title, http.StatusText(p.status)), Status: p.status,
 		Detail: p.detail, Evidence: policy.Evidence{URL: in.url}, ID: in.id,
@@ -121,7 +122,7 @@ func (p *answer) document(in *inbound, s *signals) document {
 	}
 	if s.Decision != nil {
 		doc.Evidence = s.Decision.Evidence(in.url)
-		doc.Reserved = reservedDocument(s)
+		doc.Reserved = response.ReservedDocument(s)
 		if s.Decision.Denied() {
 			doc.Override = s.Decision.Permit(in.target, in.method)
 		}
@@ -135,7 +136,7 @@ func (p *answer) document(in *inbound, s *signals) document {
 }
 
 // form returns the problem in the form that the client prefers.
-func (p *answer) form(in *inbound, s *signals) (body []byte, contentType string) {
+func (p *answer) form(in *inbound, s *response.Signals) (body []byte, contentType string) {
 	doc := p.document(in, s)
 	var b bytes.Buffer
 	switch header.Negotiate(in.header["Accept"]) {

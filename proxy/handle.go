@@ -106,9 +106,9 @@ func (x *exchange) decide(ctx context.Context, engine decider) (no *answer) {
 		return failure(err, in, nil)
 	}
 	x.Decision, x.Stated = decision, decision.Stated
-	x.Statement = reservation(&x.signals)
+	x.Statement = response.Reservation(&x.Signals)
 	if decision.Denied() {
-		return refusal(in, &x.signals)
+		return refusal(in, &x.Signals)
 	}
 	if asksForRobots(in, decision) {
 		return robotsTxt(decision.Robots)
@@ -158,15 +158,15 @@ func (x *exchange) send(r *http.Request) *http.Response {
 	if err != nil {
 		return x.answer(failure(err, in, x.out.Upload))
 	}
-	x.inspection, x.body = inspector{p.Log, p.Remembered, p.Silence}.inspect(r.Context(), in, x.Decision, resp, &x.out)
-	x.Decision = withReserved(in, &x.signals, resp)
-	x.Statement = reservation(&x.signals)
+	x.Inspection, x.body = inspector{p.Log, p.Remembered, p.Silence}.inspect(r.Context(), in, x.Decision, resp, &x.out)
+	x.Decision = withReserved(in, &x.Signals, resp)
+	x.Statement = response.Reservation(&x.Signals)
 	if x.Decision.Denied() {
-		return response.InPlaceOf(resp, x.body, x.answer(refusal(in, &x.signals)), &x.out)
+		return response.InPlaceOf(resp, x.body, x.answer(refusal(in, &x.Signals)), &x.out)
 	}
 	maps.Copy(x.out.Header(), resp.Header)
 	resp.Header = nil // goproxy would copy it
-	annotate(x.out.Header(), &x.signals)
+	response.Annotate(x.out.Header(), &x.Signals)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		resp.Body = response.Switched(resp.Body, &x.out, &body.Relay{Idle: p.Limits.IdleTimeout, Silence: p.Silence, Together: true})
 	}
@@ -237,13 +237,13 @@ func (x *exchange) answer(a *answer) *http.Response {
 		x.Decision = nil
 	}
 	if x.Decision != nil && x.Head.State == "" { // else it is that of the response that is withheld
-		x.Head = Head{State: "skipped", Why: a.skipped()}
+		x.Head = response.Head{State: "skipped", Why: a.skipped()}
 	}
 	h := http.Header{} // of a redirected connection, whose client could not read an answer
 	if x.out.ResponseWriter != nil {
 		h = x.out.Header()
 	}
-	return a.response(&x.inbound, &x.signals, h)
+	return a.response(&x.inbound, &x.Signals, h)
 }
 
 // respond answers where goproxy does not: before it is called, and for tunnels.

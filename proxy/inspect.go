@@ -46,18 +46,18 @@ type inspector struct {
 
 // inspect reads what a response to an allowed request states, and removes from its header what is not for the client.
 // The response's body becomes the stream, which is nil if the response switches protocols.
-func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision, resp *http.Response, out *response.Recorder) (inspection, *response.Stream) {
+func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision, resp *http.Response, out *response.Recorder) (response.Inspection, *response.Stream) {
 	// These are read before anything is removed: Connection may name them.
 	contentEncoding := strings.Join(resp.Header["Content-Encoding"], ", ")
-	s := inspection{contentType: htmlmeta.ContentType(resp.Header["Content-Type"]), received: fields(resp.Header)}
-	tags := robotstag.ParseHeader(s.received["Robots-Tag"], s.received["X-Robots-Tag"])
+	s := response.Inspection{ContentType: htmlmeta.ContentType(resp.Header["Content-Type"]), Received: response.Read(resp.Header)}
+	tags := robotstag.ParseHeader(s.Received["Robots-Tag"], s.Received["X-Robots-Tag"])
 	header.Response(resp.Header)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		// goproxy must not see Connection and Upgrade, since it would relay the tunnel without an idle limit;
 		// the recorder adds them.
 		resp.Trailer = nil
-		s.contentType = ""
-		s.Tags, s.Head = tags.For(d.Tokens...), Head{State: "skipped", Why: "status"}
+		s.ContentType = ""
+		s.Tags, s.Head = tags.For(d.Tokens...), response.Head{State: "skipped", Why: "status"}
 		s.Stated = stated(d, in.target.Path, &s)
 		return s, nil
 	}
@@ -66,7 +66,7 @@ func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision,
 		delete(resp.Header, "Content-Length") // RFC 9110, 8.6
 	}
 	page := response.NewStream(out, resp, i.silence)
-	if s.Head.Why = skipReason(in, resp, s.contentType); s.Head.Why != "" {
+	if s.Head.Why = skipReason(in, resp, s.ContentType); s.Head.Why != "" {
 		s.Head.State = "skipped"
 	} else {
 		tags = robotstag.Union(tags, i.readHead(ctx, in, page, contentEncoding, &s))
@@ -83,30 +83,30 @@ func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision,
 
 // remember stores the rules of a complete response, and adds the stored rules to a response
 // that has no page to read, such as a 304, if they are those of its variant.
-func (i inspector) remember(in *inbound, d *policy.Decision, resp *http.Response, tags robotstag.Tags, s *inspection) {
-	mediaType := htmlmeta.MediaType(s.contentType)
+func (i inspector) remember(in *inbound, d *policy.Decision, resp *http.Response, tags robotstag.Tags, s *response.Inspection) {
+	mediaType := htmlmeta.MediaType(s.ContentType)
 	switch {
 	case i.remembered == nil:
 	case in.method == http.MethodGet && resp.StatusCode == http.StatusOK:
-		if s.Head.State != "partial" && !s.unknown { // a rule may be missing
-			i.remembered.Put(in.url, in.header, resp.Header, mediaType, tags, usage.HeadOf(s.metas, s.links))
+		if s.Head.State != "partial" && !s.Unknown { // a rule may be missing
+			i.remembered.Put(in.url, in.header, resp.Header, mediaType, tags, usage.HeadOf(s.Metas, s.Links))
 		}
 	case resp.StatusCode == http.StatusNotModified:
 		// The origin has just confirmed them, whatever their age.
 		if seen, ok := i.remembered.Get(in.url, in.header, resp.Header, ""); ok {
-			s.addRemembered(seen, d.Tokens)
+			addRemembered(s, seen, d.Tokens)
 		}
 	case in.method == http.MethodHead && resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusPartialContent:
 		if seen, ok := i.remembered.Get(in.url, in.header, resp.Header, mediaType); ok && time.Now().Before(seen.Until) {
-			s.addRemembered(seen, d.Tokens)
+			addRemembered(s, seen, d.Tokens)
 		}
 	}
 }
 
 // addRemembered adds the remembered rules that the response itself does not repeat.
-func (s *inspection) addRemembered(seen *cache.Page, tokens []string) {
-	s.seen = seen.Head
-	s.Head = Head{State: "remembered", Age: max(0, time.Since(seen.At)), Cut: s.Head.Cut || seen.Tags.Truncated}
+func addRemembered(s *response.Inspection, seen *cache.Page, tokens []string) {
+	s.Seen = seen.Head
+	s.Head = response.Head{State: "remembered", Age: max(0, time.Since(seen.At)), Cut: s.Head.Cut || seen.Tags.Truncated}
 	for _, rule := range seen.Tags.For(tokens...) {
 		if !slices.Contains(s.Tags, rule) {
 			s.Remembered = append(s.Remembered, rule)
@@ -153,23 +153,23 @@ func skipReason(in *inbound, resp *http.Response, contentType string) string {
 
 // readHead reads a page's head while the body waits. It adds to s what the head states and how far it was read, and
 // returns the robots rules.
-func (i inspector) readHead(ctx context.Context, in *inbound, page *response.Stream, contentEncoding string, s *inspection) robotstag.Tags {
+func (i inspector) readHead(ctx context.Context, in *inbound, page *response.Stream, contentEncoding string, s *response.Inspection) robotstag.Tags {
 	options := htmlmeta.Options{
-		ContentType:     s.contentType,
+		ContentType:     s.ContentType,
 		ContentEncoding: contentEncoding,
 		MaxBytes:        in.settings.Tags.MaxHeadBytes,
 	}
 	tee := page.Tee(in.settings.Tags.MaxHeadBytes)
 	result := i.awaitHead(ctx, in, tee, options)
 	tee.Leave()
-	s.Head = Head{State: "partial", Why: result.Why, Bytes: result.Bytes}
+	s.Head = response.Head{State: "partial", Why: result.Why, Bytes: result.Bytes}
 	switch {
 	case result.Complete:
-		s.Head = Head{State: "complete", Bytes: result.Bytes}
+		s.Head = response.Head{State: "complete", Bytes: result.Bytes}
 	case result.Why == "type":
-		s.Head, s.unknown = Head{State: "skipped", Why: "type"}, result.Unknown
+		s.Head, s.Unknown = response.Head{State: "skipped", Why: "type"}, result.Unknown
 	}
-	s.metas, s.links = result.Metas, result.Links
+	s.Metas, s.Links = result.Metas, result.Links
 	var tags []robotstag.Tags
 	for _, m := range result.Metas {
 		tags = append(tags, robotstag.ParseMeta(m.Name, m.Content))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
 	"robotsgate/policy/snapshot"
+	"robotsgate/proxy/internal/response"
 )
 
 // notSubresources are the values of Sec-Fetch-Dest of requests that are not for parts of a page.
@@ -22,48 +22,48 @@ var notSubresources = []string{"", "document", "iframe", "frame", "empty"}
 
 // awaitTurn waits until the request may be sent. It returns its turn, nil if the request does not count, or what to
 // answer if it must not be sent.
-func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision) (*pace.Turn, Paced, *answer) {
+func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision) (*pace.Turn, response.Paced, *answer) {
 	pacer := in.settings.Pacer
 	if pacer == nil {
-		return nil, Paced{}, nil
+		return nil, response.Paced{}, nil
 	}
 	ask := paceRequest(in, d)
 	if d.Crawler.Mode == policy.Report {
 		hold, turn, err := pacer.Observe(ask)
 		if turn == nil {
-			return nil, Paced{}, nil
+			return nil, response.Paced{}, nil
 		}
-		paced := pacedBy(turn.Distance, d)
+		paced := response.PacedBy(turn.Distance, d)
 		paced.Reported = true
-		paced.held(hold, turn.By)
-		paced.counted(turn)
+		paced.Hold(hold, turn.By)
+		paced.Count(turn)
 		if late, ok := errors.AsType[*pace.TooLate](err); ok {
-			paced.refused(late)
+			paced.Refuse(late)
 		}
 		return turn, paced, nil
 	}
 	turn, err := pacer.Wait(ctx, ask)
 	if err == nil {
 		if turn == nil {
-			return nil, Paced{}, nil
+			return nil, response.Paced{}, nil
 		}
-		paced := pacedBy(turn.Distance, d)
-		paced.held(turn.Held, turn.By)
-		paced.counted(turn)
+		paced := response.PacedBy(turn.Distance, d)
+		paced.Hold(turn.Held, turn.By)
+		paced.Count(turn)
 		return turn, paced, nil
 	}
 	if errors.Is(err, pace.ErrClosed) {
-		return nil, Paced{}, &answer{
+		return nil, response.Paced{}, &answer{
 			status: http.StatusServiceUnavailable, kind: "ending", title: "The gate is ending", fault: "proxy_internal_response", cause: err.Error(), err: err.Error(),
 			retry: time.Second, refused: record.ByPace, detail: "The request was waiting for its turn, and the gate is about to end. Another gate may serve it.",
 		}
 	}
 	late, ok := errors.AsType[*pace.TooLate](err)
 	if !ok {
-		return nil, Paced{}, failure(err, in, nil)
+		return nil, response.Paced{}, failure(err, in, nil)
 	}
-	paced := pacedBy(late.Distance, d)
-	paced.refused(late)
+	paced := response.PacedBy(late.Distance, d)
+	paced.Refuse(late)
 	if late.Limit.By != "" {
 		return nil, paced, spent(in.target.Hostname(), late)
 	}
@@ -84,15 +84,6 @@ func paceRequest(in *inbound, d *policy.Decision) pace.Request {
 	return ask
 }
 
-// pacedBy returns what has set the pace of a request.
-func pacedBy(distance pace.Distance, d *policy.Decision) Paced {
-	p := Paced{Delay: distance.Interval, Source: PaceSource(distance.By), Announced: distance.Announced}
-	if distance.By == pace.ByCrawlDelay {
-		_, p.Line, _ = d.Group.CrawlDelay()
-	}
-	return p
-}
-
 // longestDelay returns the longest Crawl-delay of any group.
 func longestDelay(d *policy.Decision) (longest time.Duration) {
 	if d.Robots == nil || d.Robots.File == nil {
@@ -104,39 +95,6 @@ func longestDelay(d *policy.Decision) (longest time.Duration) {
 // delay returns seconds as a duration, at most some 30 years.
 func delay(seconds float64) time.Duration {
 	return time.Duration(min(seconds, 1e9) * float64(time.Second))
-}
-
-// held notes that the request has waited.
-func (p *Paced) held(d time.Duration, by pace.Source) {
-	p.Held = d
-	if by == pace.ByPause {
-		p.Delay, p.Source, p.Line = d, ByBackOff, 0
-	}
-}
-
-// counted notes what is left of the first limit that counts the request.
-func (p *Paced) counted(turn *pace.Turn) {
-	if len(turn.Allowances) > 0 {
-		p.Budget.Allowance = turn.Allowances[0]
-	}
-}
-
-// refused notes that the request was not held.
-func (p *Paced) refused(late *pace.TooLate) {
-	if late.Limit.By != "" {
-		*p = Paced{Reported: p.Reported, Budget: Budget{pace.Allowance{Limit: late.Limit}, true}}
-		return
-	}
-	p.Refused, p.Retry = true, retryAfter(late)
-	if late.By == pace.ByPause {
-		p.Delay, p.Source, p.Line = late.After, ByBackOff, 0
-	}
-}
-
-// retryAfter returns up to 10% more than the time until a request's turn, so that clients that were refused together do
-// not come back together.
-func retryAfter(late *pace.TooLate) time.Duration {
-	return late.After + time.Duration(rand.Int64N(int64(late.After)/10+1))
 }
 
 // spent answers a request for which a limit has nothing left. Its kind is the rule of package pace with the limit: a
@@ -157,16 +115,16 @@ func spent(host string, late *pace.TooLate) *answer {
 }
 
 // tooLate answers a request that is not held.
-func tooLate(paced *Paced, robotsURL string, late *pace.TooLate) *answer {
+func tooLate(paced *response.Paced, robotsURL string, late *pace.TooLate) *answer {
 	p := &answer{
 		status: http.StatusTooManyRequests, kind: "pace", title: "Too early for this origin", fault: "http_request_denied",
 		retry: paced.Retry, refused: record.ByPace, err: late.Error(),
 	}
 	switch {
-	case paced.Source == ByBackOff:
+	case paced.Source == response.ByBackOff:
 		p.cause = "pace: the origin has asked for a pause"
 		p.detail = "The origin has answered 429 or 503 to this crawler, so its requests pause."
-	case paced.Source == ByCrawlDelay:
+	case paced.Source == response.ByCrawlDelay:
 		p.cause = fmt.Sprintf("pace: robots.txt line %d: Crawl-delay: %s", paced.Line, seconds(paced.Delay))
 		p.detail = fmt.Sprintf("Line %d of %s asks for %s s between two requests.", paced.Line, robotsURL, seconds(paced.Delay))
 	default:

@@ -7,40 +7,22 @@
 // listener. [Options].Done receives a [record.Record] of every request.
 package proxy
 
-// Where to change what.
+// Where to change what, beside the table of docs/design.md.
 //
 //	which requests are malformed, and which URL a request is for:
 //		target.go
-//	what clients that speak SOCKS are answered, and what is refused before any request:
-//		socks.go, and a case of socks_test.go; the bytes: proxy/internal/client/socks.go
-//	when a request is refused:
-//		decide.go
-//	the status and the text of a refusal:
-//		answer.go, with pages/refusal.html and pages/refusal.txt; its header and its JSON: document.go
+//	what is refused before any request:
+//		socks.go and transparent.go; the bytes: proxy/internal/client
 //	when a response is withheld for what it reserves:
-//		usage.go, and a case of usage_test.go; what becomes of the rest of it: InPlaceOf in proxy/internal/response/stream.go
-//	a response header:
-//		a file with its annotator, a row of the table in annotate.go, and docs/annotations.md. Model:
-//		annotate_row_test.go; today's annotators: annotations.go. TestReadmeServing wants it in a response to a file
-//		of internal/demo/pages, once the documentation names it
-//	a response header, from lines of robots.txt:
-//		the same: Group.Fields and File.Fields of policy/robotstxt/field.go return the lines by name. A row of Kept in
-//		policy/robotstxt/scanner.go keeps all of them in any file
+//		usage.go, and a case of usage_test.go; its words: proxy/internal/response/reserved.go
 //	the order of the stages, and a new one:
 //		handle.go. A stage takes values and returns a result; its place in the results is in record.go
 //	a page of the gate's own address:
-//		gatepages.go, or Settings.Pages in settings.go for one that another package serves
-//	the settings that the gate recommends for a kind of client:
-//		pages/gate.txt
+//		gatepages.go, or Settings.Pages for one that another package serves
 //	headers that are removed from requests:
-//		proxy/internal/header/rerouting.txt for those that change what a server serves, proxy/internal/header/header.go otherwise
-//	when a request is signed:
-//		proxy/internal/sign/transport.go, and a case in proxy/internal/sign/sign_gate_test.go; for which crawlers: internal/gate/signing.go
-//	the time-out of a response:
-//		Options.Silence in proxy.go, for which there is no key; how it works: proxy/internal/response/stream.go and
-//		proxy/internal/body/idletimer.go
-//	the time-out of an upload:
-//		Limits.IdleTimeout in settings.go; how it works: proxy/internal/body/upload.go
+//		proxy/internal/header/rerouting.txt for those that change what a server serves, header.go otherwise
+//	time-outs:
+//		Options.Silence of a response, Limits.IdleTimeout of an upload; proxy/internal/body/idletimer.go
 
 import (
 	"cmp"

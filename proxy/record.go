@@ -25,17 +25,17 @@ const (
 
 // results are what the stages of a request have returned so far.
 type results struct {
-	crawler   *policy.Crawler // nil: not identified
-	signals                   // the decision, the pace, and what the response states
-	decided   time.Duration
-	sent      time.Duration
-	upstream  time.Duration
-	signed    sign.Signature
-	userAgent string           // that the gate has set
-	said      *answer          // of the gate itself; nil: there was none
-	body      *response.Stream // of the response that is passed on; nil: there is none
-	failed    string
-	unused    string // why this tunnel carried no request; empty: it is a request, or a tunnel that was relayed
+	crawler          *policy.Crawler // nil: not identified
+	response.Signals                 // the decision, the pace, and what the response states
+	decided          time.Duration
+	sent             time.Duration
+	upstream         time.Duration
+	signed           sign.Signature
+	userAgent        string           // that the gate has set
+	said             *answer          // of the gate itself; nil: there was none
+	body             *response.Stream // of the response that is passed on; nil: there is none
+	failed           string
+	unused           string // why this tunnel carried no request; empty: it is a request, or a tunnel that was relayed
 }
 
 // recordOf puts the record of a request together. Every record is made here.

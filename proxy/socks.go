@@ -156,7 +156,7 @@ func (p *Proxy) deniesSocks(b *beginning, s *Settings, in *inbound) bool {
 		return !denied
 	}) {
 		x.Decision = d
-		p.handle(x, nil, nil, refusal(in, &x.signals))
+		p.handle(x, nil, nil, refusal(in, &x.Signals))
 		return true
 	}
 	check := s.Upstream.Check // of an address

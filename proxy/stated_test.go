@@ -5,6 +5,7 @@ import (
 
 	"robotsgate/policy"
 	"robotsgate/policy/robotstag"
+	"robotsgate/proxy/internal/response"
 )
 
 // BenchmarkStated measures what preferences cost a response that states none.
@@ -24,6 +25,6 @@ func TestStatedAllocatesNothing(t *testing.T) {
 	}
 }
 
-func statesNothing() (*policy.Decision, *inspection) {
-	return &policy.Decision{Allow: true, Crawler: &policy.Crawler{}}, &inspection{Tags: []robotstag.Rule{{Name: "noarchive", Source: "meta", Scope: "robots"}}}
+func statesNothing() (*policy.Decision, *response.Inspection) {
+	return &policy.Decision{Allow: true, Crawler: &policy.Crawler{}}, &response.Inspection{Tags: []robotstag.Rule{{Name: "noarchive", Source: "meta", Scope: "robots"}}}
 }

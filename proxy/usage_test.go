@@ -211,7 +211,7 @@ func TestUsage(t *testing.T) {
 				if c.meta != "" {
 					proxytest.WantHeader(t, resp, "Robots-Gate-Meta", c.meta)
 				}
-				wantFields(t, resp)
+				proxytest.WantFields(t, resp)
 				if strings.HasPrefix(c.decision, "deny;reason=usage") && x.Kind() != record.Refusal(policy.ByUsage) || x.Cause == "usage" {
 					t.Errorf("the record has the kind %q, the cause %q", x.Kind(), x.Cause)
 				}

@@ -24,6 +24,7 @@ import (
 	"robotsgate/policy/usage"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
+	"robotsgate/proxy/internal/response"
 )
 
 // trains makes the crawler one that fetches for training, and the gate refuse what is reserved.
@@ -249,7 +250,7 @@ func TestUsageForms(t *testing.T) {
 	} {
 		resp, body := g.Get(g.HTTP+"/", "Accept", accept)
 		proxytest.WantStatus(t, resp, 403)
-		wantFields(t, resp)
+		proxytest.WantFields(t, resp)
 		for _, text := range want {
 			if !strings.Contains(body, text) {
 				t.Errorf("%s: no %q in\n%s", accept, text, body)
@@ -309,13 +310,14 @@ func TestUsageFieldsOfAnything(t *testing.T) {
 	odd := []string{"", "train-ai", "*", "a b", "a;v=n", "a,b", "\x00", "ü", "Ab", "a\r\nSet-Cookie: x", strings.Repeat("x", 9000), `"`, "https://a.example/\"\\"}
 	for _, a := range odd {
 		for _, b := range odd {
-			resp := &http.Response{Header: proxy.UsageFields(usage.Stated{
+			resp := &http.Response{Header: http.Header{}}
+			response.Annotate(resp.Header, &response.Signals{Inspection: response.Inspection{Stated: usage.Stated{
 				Preferences: []usage.Preference{{Category: a, Source: usage.ContentUsage, In: usage.InHeader},
 					{Category: b, Allowed: true, Source: usage.ContentUsage, In: usage.InRobots, Line: 3},
 					{Category: "search", Source: usage.TDMRep, In: usage.InMeta}},
 				Licenses: []usage.License{{URL: a, Source: usage.RSL, In: usage.InMeta}, {URL: b, Source: usage.RSL, In: usage.InRobots, Line: 1},
 					{URL: "https://a.example/", Source: usage.TDMRep, In: usage.InWellKnown}},
-			})}
+			}}})
 			wantUsageFields(t, resp)
 			if len(a)+len(b) < 1000 && (!strings.HasSuffix(resp.Header.Get("Robots-Gate-Usage"), "search;v=n;src=tdmrep;in=meta") ||
 				!strings.HasSuffix(resp.Header.Get("Robots-Gate-License"), `"https://a.example/";src=tdmrep;in=well-known`)) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dunglas/httpsfv"
+
 	"robotsgate/internal/gatetest"
 )
 
@@ -88,4 +90,24 @@ func WantArrived(t *testing.T, g *Gate, want ...string) {
 func IsTimeout(err error) bool {
 	n, ok := err.(net.Error)
 	return ok && n.Timeout()
+}
+
+// WantFields fails unless all that the gate has added can be read as structured
+// fields.
+func WantFields(t *testing.T, resp *http.Response) {
+	t.Helper()
+	for _, name := range []string{"Robots-Gate-Decision", "Robots-Gate-Source", "Robots-Gate-Meta", "Robots-Gate-Delay", "Robots-Gate-Id"} {
+		if lines := resp.Header[name]; len(lines) > 0 {
+			if _, err := httpsfv.UnmarshalItem(lines); err != nil {
+				t.Errorf("%s: %q: %v", name, lines, err)
+			}
+		}
+	}
+	for _, name := range []string{"Robots-Gate-Tags", "Proxy-Status"} {
+		if lines := resp.Header[name]; len(lines) > 0 {
+			if _, err := httpsfv.UnmarshalList(lines); err != nil {
+				t.Errorf("%s: %q: %v", name, lines, err)
+			}
+		}
+	}
 }

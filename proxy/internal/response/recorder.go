@@ -1,6 +1,17 @@
 // Package response sends responses to clients: it has the ResponseWriter of a request, the body of an origin's response
 // on its way, what takes the place of a body, and the 1xx responses before it.
+//
+// [Signals] are what is known of a request and its response. [Annotate] says it in the fields that the gate adds.
 package response
+
+// Where to change what.
+//
+//	a response header:
+//		a file with its annotator, a row of the table in annotate.go, and docs/annotations.md. Model: annotate_test.go.
+//		TestReadmeServing wants it in a response to a file of internal/demo/pages, once the documentation names it
+//	a response header, from lines of robots.txt:
+//		the same: Group.Fields and File.Fields of policy/robotstxt/field.go return the lines by name. A row of Kept in
+//		policy/robotstxt/scanner.go keeps all of them in any file
 
 import (
 	"bufio"

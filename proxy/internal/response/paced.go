@@ -1,25 +1,12 @@
-package proxy
+package response
 
 import (
-	"net/http"
+	"math/rand/v2"
 	"time"
 
-	"robotsgate/htmlmeta"
 	"robotsgate/policy"
 	"robotsgate/policy/pace"
-	"robotsgate/policy/robotstag"
-	"robotsgate/policy/usage"
 )
-
-// signals are what an annotator may read: what is known of a request and its response.
-type signals struct {
-	ID       string
-	Decision *policy.Decision // nil: there was none
-	// Statement is, for policy.ByUsage, the text that reserves, with its place.
-	Statement string
-	Paced     Paced
-	inspection
-}
 
 // PaceSource is what sets the pace of a request.
 type PaceSource string
@@ -71,25 +58,44 @@ func (p *Paced) Waited() time.Duration {
 	return p.Held
 }
 
-// A Head says how far a page was read for its robots rules.
-type Head struct {
-	State string        // complete, partial, skipped or remembered; empty: the origin did not respond
-	Why   string        // the reason for partial and skipped
-	Bytes int64         // bytes read, after decoding
-	Cut   bool          // the header fields with tags were too long to be read whole
-	Age   time.Duration // for remembered: since the rules were seen
+// PacedBy returns what has set the pace of a request.
+func PacedBy(distance pace.Distance, d *policy.Decision) Paced {
+	p := Paced{Delay: distance.Interval, Source: PaceSource(distance.By), Announced: distance.Announced}
+	if distance.By == pace.ByCrawlDelay {
+		_, p.Line, _ = d.Group.CrawlDelay()
+	}
+	return p
 }
 
-// An inspection is what a response states.
-type inspection struct {
-	Tags        []robotstag.Rule // that bind the crawler
-	Remembered  []robotstag.Rule // of an earlier response, see [Record]
-	Stated      usage.Stated     // before there is a response: what robots.txt and tdmrep.json state
-	Head        Head
-	received    http.Header     // the fields that annotators read, as the origin sent them
-	contentType string          // as [htmlmeta.ContentType] returns it
-	metas       []htmlmeta.Meta // of the page's head
-	links       []htmlmeta.Link // of the page's head
-	unknown     bool            // it is not known whether the response has a page
-	seen        usage.Head      // of an earlier response, if this one has no head that could be read
+// Hold notes that the request has waited.
+func (p *Paced) Hold(d time.Duration, by pace.Source) {
+	p.Held = d
+	if by == pace.ByPause {
+		p.Delay, p.Source, p.Line = d, ByBackOff, 0
+	}
+}
+
+// Count notes what is left of the first limit that counts the request.
+func (p *Paced) Count(turn *pace.Turn) {
+	if len(turn.Allowances) > 0 {
+		p.Budget.Allowance = turn.Allowances[0]
+	}
+}
+
+// Refuse notes that the request was not held.
+func (p *Paced) Refuse(late *pace.TooLate) {
+	if late.Limit.By != "" {
+		*p = Paced{Reported: p.Reported, Budget: Budget{pace.Allowance{Limit: late.Limit}, true}}
+		return
+	}
+	p.Refused, p.Retry = true, retryAfter(late)
+	if late.By == pace.ByPause {
+		p.Delay, p.Source, p.Line = late.After, ByBackOff, 0
+	}
+}
+
+// retryAfter returns up to 10% more than the time until a request's turn, so that clients that were refused together do
+// not come back together.
+func retryAfter(late *pace.TooLate) time.Duration {
+	return late.After + time.Duration(rand.Int64N(int64(late.After)/10+1))
 }

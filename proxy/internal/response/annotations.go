@@ -1,4 +1,4 @@
-package proxy
+package response
 
 import (
 	"strconv"
@@ -23,12 +23,12 @@ const (
 	headerLicense  = "Robots-Gate-License"
 )
 
-func writeID(f *header.Field, s *signals) bool {
+func writeID(f *header.Field, s *Signals) bool {
 	f.Quoted(s.ID)
 	return true
 }
 
-func writeDecision(f *header.Field, s *signals) bool {
+func writeDecision(f *header.Field, s *Signals) bool {
 	d := s.Decision
 	if d == nil {
 		return false
@@ -62,7 +62,7 @@ func verb(allow bool) string {
 	return "deny"
 }
 
-func writeSource(f *header.Field, s *signals) bool {
+func writeSource(f *header.Field, s *Signals) bool {
 	d := s.Decision
 	if d == nil || d.Robots == nil {
 		return false
@@ -90,7 +90,7 @@ func writeSource(f *header.Field, s *signals) bool {
 	return true
 }
 
-func writeDelay(f *header.Field, s *signals) bool {
+func writeDelay(f *header.Field, s *Signals) bool {
 	if s.Decision == nil {
 		return false
 	}
@@ -135,7 +135,7 @@ func writePaced(f *header.Field, p *Paced) {
 }
 
 // writeBudget says what is left of the budget that counts the request.
-func writeBudget(f *header.Field, s *signals) bool {
+func writeBudget(f *header.Field, s *Signals) bool {
 	b := s.Paced.Budget
 	if b.By == "" {
 		return false
@@ -154,7 +154,7 @@ func writeBudget(f *header.Field, s *signals) bool {
 // rounded returns a duration in seconds, to the millisecond.
 func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
-func writeTags(f *header.Field, s *signals) bool {
+func writeTags(f *header.Field, s *Signals) bool {
 	tagMembers(f, s.Tags, false)
 	tagMembers(f, s.Remembered, true)
 	return len(s.Tags)+len(s.Remembered) > 0
@@ -185,7 +185,7 @@ func tagMembers(f *header.Field, rules []robotstag.Rule, remembered bool) {
 	}
 }
 
-func writeMeta(f *header.Field, s *signals) bool {
+func writeMeta(f *header.Field, s *Signals) bool {
 	h := s.Head
 	if h.State == "" {
 		return false
@@ -215,7 +215,7 @@ const maxUsageField = 6 << 10
 
 // writeUsage appends one member for each preference. If they get longer than maxUsageField, it appends one for each
 // category and value instead, so that no reservation is left out. found reports whether it has appended any.
-func writeUsage(f *header.Field, s *signals) (found bool) {
+func writeUsage(f *header.Field, s *Signals) (found bool) {
 	for _, p := range s.Stated.Preferences {
 		preferenceMember(f, p)
 		if f.Len() > maxUsageField {
@@ -277,7 +277,7 @@ func reservedParams(f *header.Field, by usage.Preference) {
 }
 
 // writeLicense appends one member for each licence, within the bound.
-func writeLicense(f *header.Field, s *signals) (found bool) {
+func writeLicense(f *header.Field, s *Signals) (found bool) {
 	for _, l := range s.Stated.Licenses {
 		if !header.IsPrintable(l.URL) || f.Len()+len(l.URL) > maxUsageField {
 			continue

@@ -1,4 +1,4 @@
-package proxy
+package response
 
 import (
 	"net/http"
@@ -16,16 +16,16 @@ type annotator struct {
 	//   - fields of robots.txt, of any name, with group, line and value:
 	//     s.Decision.Group.Fields for the group that binds the crawler,
 	//     s.Decision.Robots.File.Fields for the fields of all groups and of none;
-	//   - the origin's response header fields that reads names: s.received;
-	//   - the metas of the page's head, of any name: s.metas;
-	//   - everything else in signals.
+	//   - the origin's response header fields that reads names: s.Received;
+	//   - the metas of the page's head, of any name: s.Metas;
+	//   - everything else in [Signals].
 	//
 	// s.Decision is nil if there was no decision. Decision.Robots is nil for an override, and its
 	// File is nil if there are no rules to obey, such as when robots.txt is unreachable.
 	//
 	// Values of the network are hostile. Parse numbers, and append them with Integer or Decimal;
 	// append other text with TextParam. Token and Quoted leave the field out if the text is not valid.
-	write func(f *header.Field, s *signals) bool
+	write func(f *header.Field, s *Signals) bool
 }
 
 // annotators are all annotations. To add one, write a file with its annotator, and add a
@@ -42,9 +42,9 @@ var annotators = []annotator{
 	{field: headerLicense, write: writeLicense, reads: []string{"Link", "Tdm-Policy"}},
 }
 
-// fields returns the fields that annotators read. If Connection names one of them, the gate
+// Read returns the fields that annotators read. If Connection names one of them, the gate
 // removes it from the response later, but its rules still bind the crawler.
-func fields(h http.Header) (received http.Header) {
+func Read(h http.Header) (received http.Header) {
 	for _, a := range annotators {
 		for _, name := range a.reads {
 			values := h[name]
@@ -60,9 +60,9 @@ func fields(h http.Header) (received http.Header) {
 	return received
 }
 
-// annotate says in a response's header what was decided about its request and which robots
+// Annotate says in a response's header what was decided about its request and which robots
 // rules bind the crawler.
-func annotate(h http.Header, s *signals) {
+func Annotate(h http.Header, s *Signals) {
 	f := header.NewField()
 	for _, a := range annotators {
 		if a.write(f, s) {

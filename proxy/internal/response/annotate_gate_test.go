@@ -1,4 +1,4 @@
-package proxy_test
+package response_test
 
 import (
 	"io"
@@ -10,29 +10,9 @@ import (
 	"github.com/dunglas/httpsfv"
 
 	"robotsgate/policy"
-	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
+	"robotsgate/proxy/internal/response"
 )
-
-// wantFields fails unless all that the gate has added can be read as structured
-// fields.
-func wantFields(t *testing.T, resp *http.Response) {
-	t.Helper()
-	for _, name := range []string{"Robots-Gate-Decision", "Robots-Gate-Source", "Robots-Gate-Meta", "Robots-Gate-Delay", "Robots-Gate-Id"} {
-		if lines := resp.Header[name]; len(lines) > 0 {
-			if _, err := httpsfv.UnmarshalItem(lines); err != nil {
-				t.Errorf("%s: %q: %v", name, lines, err)
-			}
-		}
-	}
-	for _, name := range []string{"Robots-Gate-Tags", "Proxy-Status"} {
-		if lines := resp.Header[name]; len(lines) > 0 {
-			if _, err := httpsfv.UnmarshalList(lines); err != nil {
-				t.Errorf("%s: %q: %v", name, lines, err)
-			}
-		}
-	}
-}
 
 // param returns a parameter of the item in a header.
 func param(t *testing.T, resp *http.Response, header, name string) any {
@@ -65,7 +45,7 @@ func TestRuleText(t *testing.T) {
 		g := proxytest.Start(t, proxytest.Options{Robots: "User-agent: *\n" + c.robots + "\n"})
 		resp, _ := g.Get(g.HTTP + c.path)
 		proxytest.WantStatus(t, resp, 403)
-		wantFields(t, resp)
+		proxytest.WantFields(t, resp)
 		if got := param(t, resp, "Robots-Gate-Decision", "rule"); got != c.want {
 			t.Errorf("%q: got %#v, want %#v", c.robots, got, c.want)
 		}
@@ -98,7 +78,7 @@ func TestTagValues(t *testing.T) {
 	} {
 		lines = c.lines
 		resp, _ := g.Get(g.HTTP + "/")
-		wantFields(t, resp)
+		proxytest.WantFields(t, resp)
 		if got := resp.Header.Get("Robots-Gate-Tags"); got != c.want {
 			t.Errorf("%q: got %s, want %s", c.lines, got, c.want)
 		}
@@ -113,7 +93,7 @@ func TestSourceOfCutRobots(t *testing.T) {
 	g.Ways(t, func(t *testing.T, v proxytest.Way) {
 		resp, _ := v.Get(t, "/late/")
 		proxytest.WantStatus(t, resp, 200)
-		wantFields(t, resp)
+		proxytest.WantFields(t, resp)
 		if param(t, resp, "Robots-Gate-Source", "truncated") != true {
 			t.Errorf("not marked: %s", resp.Header.Get("Robots-Gate-Source"))
 		}
@@ -125,7 +105,7 @@ func TestDelay(t *testing.T) {
 		g := proxytest.Start(t, proxytest.Options{Robots: "User-agent: *\nCrawl-delay: " + delay + "\nDisallow: /private/\n"})
 		for path := range strings.FieldsSeq("/ /private/") {
 			resp, _ := g.Get(g.HTTP + path)
-			wantFields(t, resp)
+			proxytest.WantFields(t, resp)
 			if got := resp.Header.Get("Robots-Gate-Delay"); got != want {
 				t.Errorf("Crawl-delay: %s: got %q, want %q", delay, got, want)
 			}
@@ -155,7 +135,7 @@ func TestForgedHeaders(t *testing.T) {
 		}
 		resp, _ := v.Get(t, "/", headers...)
 		proxytest.WantStatus(t, resp, 200)
-		wantFields(t, resp)
+		proxytest.WantFields(t, resp)
 		for name, values := range resp.Header {
 			if strings.Contains(strings.Join(values, " "), "forged") {
 				t.Errorf("%s: %q", name, values)
@@ -184,17 +164,17 @@ func TestConnectionNamesContentType(t *testing.T) {
 		rw.Header().Set("Connection", "Content-Type, X-Robots-Tag")
 		rw.Header().Set("Content-Type", "text/html")
 		rw.Header().Set("X-Robots-Tag", "nofollow")
-		io.WriteString(rw, taggedPage)
+		io.WriteString(rw, `<head><meta name="robots" content="noindex"></head>`)
 	}})
 	resp, _ := g.Get(g.HTTP + "/")
 	proxytest.WantHeader(t, resp, "Robots-Gate-Meta", "complete;bytes=")
-	proxytest.WantHeader(t, resp, "Robots-Gate-Tags", wantTags)
+	proxytest.WantHeader(t, resp, "Robots-Gate-Tags", `nofollow;src=x-robots-tag;scope="*", noindex;src=meta;scope="robots"`)
 }
 
 // TestAnnotatorTakesOneRow adds an annotation: of a field of robots.txt that no code knows,
 // with its group and line, of a response header field, and of a meta.
 func TestAnnotatorTakesOneRow(t *testing.T) {
-	proxy.AddExample(t)
+	response.AddExample(t)
 	g := proxytest.Start(t, proxytest.Options{
 		Robots: "Example: of no group\nUser-agent: OtherBot\nDisallow: /\nExample: other\nUser-agent: ExampleBot\nDisallow: /private/\nExample: mine # a comment\n",
 		Handler: func(rw http.ResponseWriter, r *http.Request) {

@@ -1,4 +1,4 @@
-package proxy
+package response
 
 import (
 	"net/http"
@@ -28,23 +28,23 @@ func TestAnnotatorWithoutValue(t *testing.T) {
 	before := annotators
 	t.Cleanup(func() { annotators = before })
 	annotators = []annotator{
-		{field: "Robots-Gate-None", write: func(f *header.Field, _ *signals) bool {
+		{field: "Robots-Gate-None", write: func(f *header.Field, _ *Signals) bool {
 			f.Token("not valid")
 			return false
 		}},
-		{field: "Robots-Gate-Next", write: func(f *header.Field, _ *signals) bool {
+		{field: "Robots-Gate-Next", write: func(f *header.Field, _ *Signals) bool {
 			f.Token("next")
 			return true
 		}},
 	}
 	h := http.Header{}
-	annotate(h, &signals{})
+	Annotate(h, &Signals{})
 	if len(h) != 1 || h.Get("Robots-Gate-Next") != "next" {
 		t.Errorf("got %q, want only Robots-Gate-Next: next", h)
 	}
 }
 
-func writeExample(f *header.Field, s *signals) (found bool) {
+func writeExample(f *header.Field, s *Signals) (found bool) {
 	for r := range s.Decision.Group.Fields("Example") {
 		f.Member()
 		f.Token(r.Value)
@@ -53,12 +53,12 @@ func writeExample(f *header.Field, s *signals) (found bool) {
 		f.Integer(int64(r.Line))
 		found = true
 	}
-	for _, value := range s.received["X-Example"] {
+	for _, value := range s.Received["X-Example"] {
 		f.Member()
 		f.Token(value)
 		found = true
 	}
-	for _, m := range s.metas {
+	for _, m := range s.Metas {
 		if m.Name == "example" {
 			f.Member()
 			f.Token(m.Content)
@@ -69,7 +69,7 @@ func writeExample(f *header.Field, s *signals) (found bool) {
 }
 
 func BenchmarkAnnotate(b *testing.B) {
-	x := &signals{ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", inspection: inspection{Head: Head{State: "complete", Bytes: 3500},
+	x := &Signals{ID: "ABCDEFGHIJKLMNOPQRSTUVWXYZ", Inspection: Inspection{Head: Head{State: "complete", Bytes: 3500},
 		Tags: []robotstag.Rule{{Name: "max-snippet", Value: "20", Source: "meta", Scope: "robots"}, {Name: "noarchive", Source: "meta", Scope: "robots"}}},
 		Decision: &policy.Decision{Allow: true, Reason: policy.ByRule, Token: "ExampleBot", RobotsURL: "https://www.example.com/robots.txt",
 			Robots: &snapshot.Resolution{State: snapshot.Fresh, Age: time.Minute, Snapshot: &snapshot.Snapshot{Status: 200, SHA256: strings.Repeat("ab", 32)}}},
@@ -77,6 +77,6 @@ func BenchmarkAnnotate(b *testing.B) {
 	h := http.Header{}
 	b.ReportAllocs()
 	for b.Loop() {
-		annotate(h, x)
+		Annotate(h, x)
 	}
 }
