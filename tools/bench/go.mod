@@ -9,4 +9,9 @@ require (
 	robotsgate v0.0.0
 )
 
+require (
+	golang.org/x/net v0.62.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+)
+
 replace robotsgate => ../..
