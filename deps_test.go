@@ -54,14 +54,11 @@ var imports = map[string][]string{
 		"internal/logtext", "internal/record", "policy", "policy/canonical", "policy/robotstxt", "policy/snapshot",
 		"policy/usage",
 	},
-	"internal/fleet":   {"internal/field", "internal/logtext", "policy/snapshot", "policy/pace"},
-	"internal/keyfile": {"internal/field", "policy/canonical"},
-	"internal/history": {"policy/canonical", "policy/snapshot", "internal/console", "internal/logtext"},
-	"internal/record":  {"internal/logtext", "policy/usage"}, // a leaf: plain data
-	"internal/audit": {
-		"internal/evidence", "internal/field", "internal/keyfile", "internal/logtext", "internal/record", "policy/canonical",
-		"policy/glob", "policy/usage",
-	},
+	"internal/fleet":    {"internal/field", "internal/logtext", "policy/snapshot", "policy/pace"},
+	"internal/keyfile":  {"internal/field", "policy/canonical"},
+	"internal/history":  {"policy/canonical", "policy/snapshot", "internal/console", "internal/logtext"},
+	"internal/record":   {"internal/logtext", "policy/usage"}, // a leaf: plain data
+	"internal/audit":    {"internal/evidence", "internal/field", "internal/keyfile", "internal/logtext", "internal/record", "policy/usage"},
 	"internal/evidence": {"internal/field", "internal/keyfile", "internal/wholefile"},
 	"internal/metrics": {
 		"internal/audit", "internal/fleet", "internal/record", "policy", "policy/cache", "policy/snapshot", "policy/usage",

@@ -2,8 +2,8 @@
 // decided, and on which evidence. The records are the leaves of a transparency log: package evidence makes the
 // lines with its checkpoints.
 //
-// [Open] begins a log, and [Log.Write] adds a record. [Texts] and [ParseLine] read logs, [Filter] selects records, and
-// [Summary] counts them.
+// [Open] begins a log, and [Log.Write] adds a record. [Texts] and [ParseLine] read logs, and [Summary] counts
+// what they have.
 package audit
 
 // Where to change what.

@@ -15,7 +15,6 @@ import (
 	"slices"
 
 	"robotsgate/internal/evidence"
-	"robotsgate/internal/logtext"
 	"robotsgate/internal/record"
 )
 
@@ -36,19 +35,6 @@ func (l *Line) At() string { return fmt.Sprintf("%s:%d", l.File, l.Number) }
 // has been cut off.
 func (l *Line) Half() bool {
 	return l.Record == nil && l.Open && bytes.HasPrefix(l.Text, []byte("{"))
-}
-
-// Printable returns the line of an entry so that it can be printed on a terminal. A line that a gate
-// has written stays as it is.
-func (l *Line) Printable() []byte {
-	text := bytes.ToValidUTF8(bytes.TrimSpace(l.Text), []byte("\uFFFD"))
-	if bytes.ContainsAny(text, "\r\t") { // which JSON has between values only
-		var compact bytes.Buffer
-		if json.Compact(&compact, text) == nil {
-			text = compact.Bytes()
-		}
-	}
-	return logtext.JSON(text)
 }
 
 // Texts calls each for every line of the files that is not empty, in order; "-" is stdin. It reads gzipped files too.

@@ -12,11 +12,11 @@ import (
 
 // A Count counts requests by their decisions.
 type Count struct {
-	Requests int `json:"requests"`
-	Allowed  int `json:"allowed"`
-	Denied   int `json:"denied"`   // by the decision
-	Reported int `json:"reported"` // would be denied, but report mode let them through
-	Refused  int `json:"refused"`  // for another reason than the decision: too early, beyond a budget, at a limit
+	Requests int
+	Allowed  int
+	Denied   int // by the decision
+	Reported int // would be denied, but report mode let them through
+	Refused  int // for another reason than the decision: too early, beyond a budget, at a limit
 }
 
 // Add counts the request of an entry.
@@ -52,30 +52,30 @@ func (c *Count) Sum(d *Count) {
 
 // A Named is the count of a gate, a crawler, a host, a reason or an error.
 type Named struct {
-	Name string `json:"name"`
+	Name string
 	Count
 }
 
 // A Summary counts what is in logs. It takes all lines with Line.
 type Summary struct {
-	From time.Time `json:"from,omitzero"` // the first and the last time of an entry
-	To   time.Time `json:"to,omitzero"`
+	From time.Time // the first and the last time of an entry
+	To   time.Time
 	Count
-	Undecided int   `json:"undecided"` // no decision was made, such as for a client without a login
-	Errors    int   `json:"errors"`    // with an error, and with or without a decision
-	Bytes     int64 `json:"bytes"`     // of responses
-	Lost      int   `json:"lost"`      // entries that could not be written at the time, as other entries say
-	NoEntry   int   `json:"invalid"`   // lines that are no entries
+	Undecided int   // no decision was made, such as for a client without a login
+	Errors    int   // with an error, and with or without a decision
+	Bytes     int64 // of responses
+	Lost      int   // entries that could not be written at the time, as other entries say
+	NoEntry   int   // lines that are no entries
 
-	Gates    Tally `json:"-"`
-	Reasons  Tally `json:"-"`
-	Crawlers Tally `json:"-"`
-	Hosts    Tally `json:"-"`
-	Rules    Tally `json:"-"` // by origin, line and text of the rule
-	Failures Tally `json:"-"` // by error
-	Hours    Tally `json:"-"` // by the hour of their arrival, in the form of Hour
+	Gates    Tally
+	Reasons  Tally
+	Crawlers Tally
+	Hosts    Tally
+	Rules    Tally // by origin, line and text of the rule
+	Failures Tally // by error
+	Hours    Tally // by the hour of their arrival, in the form of Hour
 
-	Preferences Preferences `json:"-"`
+	Preferences Preferences
 }
 
 // A Tally counts by names. To bound the memory, long names are cut, and the names with the smallest
@@ -126,6 +126,13 @@ func (t *Tally) Top(n int) []Named {
 	return all[:min(n, len(all))]
 }
 
+// The names under which entries without a gate, a crawler or a decision are counted.
+const (
+	noGate     = "(unknown)" // entries of an earlier version
+	noCrawler  = "(none)"
+	noDecision = "no decision"
+)
+
 // Hour is the form of the names of a summary's hours, which are in UTC.
 const Hour = "2006-01-02 15:00"
 
@@ -149,9 +156,9 @@ func (s *Summary) Line(l *Line) {
 		s.Undecided++
 	}
 	s.Hours.add(r.Time.UTC().Format(Hour), r)
-	s.Gates.add(gateName(r), r)
-	s.Reasons.add(reasonName(r), r)
-	s.Crawlers.add(crawlerName(r), r)
+	s.Gates.add(cmp.Or(r.Gate, noGate), r)
+	s.Reasons.add(cmp.Or(string(r.Refused), r.Reason, noDecision), r)
+	s.Crawlers.add(cmp.Or(r.Crawler, noCrawler), r)
 	if _, host, ok := strings.Cut(r.Origin, "://"); ok {
 		s.Hosts.add(host, r)
 	}
@@ -177,7 +184,7 @@ type Preferences struct {
 // A Stated is the count of a preference.
 type Stated struct {
 	Named       // such as train-ai=n
-	Origins int `json:"origins"` // for some URL of which it was in force
+	Origins int // for some URL of which it was in force
 }
 
 func (p *Preferences) add(r *record.Record) {

@@ -1,7 +1,6 @@
 package auditreport
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"net/http"
@@ -14,25 +13,6 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 )
-
-// An entryPrinter prints entries one by one.
-type entryPrinter struct {
-	out   *bufio.Writer // keeps its first error
-	json  bool          // as they stand in the log, not in words
-	found int
-}
-
-func (p *entryPrinter) print(l *audit.Line) error {
-	p.found++
-	if p.json {
-		_, err := fmt.Fprintf(p.out, "%s\n", l.Printable())
-		return err
-	}
-	if p.found > 1 {
-		fmt.Fprintln(p.out)
-	}
-	return printReport(p.out, "story", entryText{l.Record, l.At()})
-}
 
 // An entryText is an entry for people.
 type entryText struct {
@@ -71,30 +51,28 @@ func (r entryText) Waited() time.Duration {
 // Old returns the age of the robots.txt that decided.
 func (r entryText) Old() time.Duration { return record.Seconds(float64(r.Robots.Age)) }
 
-// List prints the entries that the filter selects.
-func List(s console.Streams, a Options) error {
+// PrintRecord prints all about the request with the id of the options.
+func PrintRecord(s console.Streams, a Options) error {
 	s, out := buffered(s)
-	p := &entryPrinter{out: out, json: a.JSON}
 	var printErr error
 	var invalid invalidLines
+	found := 0
 	readErr := a.lines(s, nil, new(atomic.Int64), func(l *audit.Line) {
 		invalid.add(l)
-		if l.Record != nil && printErr == nil {
-			printErr = p.print(l)
+		if l.Record == nil || printErr != nil {
+			return
 		}
-		if l.File == "-" { // a pipe may go on for hours
-			_ = out.Flush()
+		if found++; found > 1 {
+			fmt.Fprintln(out)
 		}
+		printErr = printReport(out, "story", entryText{l.Record, l.At()})
 	})
 	invalid.warn(s)
 	if err := cmp.Or(printErr, out.Flush(), readErr); err != nil {
 		return err
 	}
-	switch {
-	case p.found == 0 && a.Filter.ID == "":
-		s.Note("no record fits the options")
-	case p.found == 0:
-		s.Note("no record with the id %s is selected: name the rotated files of the log too, and leave out other options that select records", a.Filter.ID)
+	if found == 0 {
+		s.Note("no record has the id %s: name the rotated files of the log too", a.ID)
 		return console.Exit(1)
 	}
 	return nil

@@ -18,14 +18,12 @@ type replayReport struct {
 	dir      string // data_dir
 	gate     string // that data_dir is of; empty: not known
 	config   string // the file of -c
-	filtered bool   // options select entries
-	quiet    bool
+	id       string // of the record; empty: all
 
-	counts      map[replay.Outcome]int
-	foreign     int // entries of other gates without their evidence
-	examples    map[replay.Outcome]string
-	differences []string // for JSON
-	noEntry     int
+	counts   map[replay.Outcome]int
+	foreign  int // records of other gates without their evidence
+	examples map[replay.Outcome]string
+	noEntry  int
 }
 
 func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayReport, error) {
@@ -40,8 +38,8 @@ func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayRep
 	r := replay.New(gate.Evidence{Reader: archive, Dir: dir}, gate.KeptSettings)
 	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
 	return &replayReport{
-		replayer: r, s: s, dir: dir, gate: id, config: c.File(), filtered: a.Given(), quiet: a.JSON,
-		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}, differences: []string{},
+		replayer: r, s: s, dir: dir, gate: id, config: c.File(), id: a.ID,
+		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{},
 	}, nil
 }
 
@@ -57,11 +55,6 @@ func (a *replayReport) Line(l *audit.Line) {
 	}
 	text := logtext.Printable(fmt.Sprintf("%s: %s: %s", l.At(), l.Record.ID, why))
 	switch {
-	case o == replay.Different && a.quiet:
-		const most = 10_000
-		if len(a.differences) < most {
-			a.differences = append(a.differences, text)
-		}
 	case o == replay.Different:
 		fmt.Fprintln(a.s.Out, text)
 	case (o.Gone() || o.Changed()) && a.examples[o] == "":
@@ -71,16 +64,15 @@ func (a *replayReport) Line(l *audit.Line) {
 
 // A replayResult is the result of a replayReport.
 type replayResult struct {
-	Counts      map[string]int `json:"counts"` // by outcome
-	Differences []string       `json:"differences"`
-	Invalid     int            `json:"invalid"` // lines without an entry
-	Gone        int            `json:"-"`
-	Changed     int            `json:"-"`
-	Examples    []string       `json:"-"` // of evidence that is gone or changed
+	Counts   map[string]int // by outcome
+	Invalid  int            // lines without a record
+	Gone     int
+	Changed  int
+	Examples []string // of evidence that is gone or changed
 }
 
 func (a *replayReport) result() (string, any, bool) {
-	r := replayResult{Counts: map[string]int{}, Differences: a.differences, Invalid: a.noEntry}
+	r := replayResult{Counts: map[string]int{}, Invalid: a.noEntry}
 	for _, o := range replay.Outcomes {
 		n := a.counts[o]
 		r.Counts[o.Key()] = n
@@ -95,15 +87,15 @@ func (a *replayReport) result() (string, any, bool) {
 		}
 	}
 	if a.foreign > 0 {
-		a.s.Note("of the records without their evidence, %d are of other gates than %s, which has this data_dir: replay each gate's records with --gate and its -c", a.foreign, a.gate)
+		a.s.Note("of the records without their evidence, %d are of other gates than %s, which has this data_dir: replay each gate's log with its -c", a.foreign, a.gate)
 	}
 	checked := a.counts[replay.Same] + a.counts[replay.Different] + r.Changed
 	switch {
 	case checked == 0 && r.Gone > 0:
 		a.s.Warn("nothing could be checked: %s", a.needed())
 		return "replay", r, true
-	case len(a.counts) == 0 && a.filtered:
-		a.s.Warn("nothing could be checked: no record fits the options")
+	case len(a.counts) == 0 && a.id != "":
+		a.s.Warn("nothing could be checked: no record has the id %s", a.id)
 		return "replay", r, true
 	}
 	return "replay", r, a.counts[replay.Different] > 0 || r.Changed > 0

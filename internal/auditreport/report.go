@@ -1,5 +1,5 @@
-// Package auditreport prints what audit logs say: [Print] a summary, a replay or a verification, [List]
-// their entries.
+// Package auditreport prints what audit logs say: [Print] a summary, a replay or a verification,
+// [PrintRecord] a record in words.
 package auditreport
 
 import (
@@ -26,29 +26,23 @@ import (
 
 // Options are those of the command.
 type Options struct {
-	Filters `group:"Only some of the records (these options combine):"`
-	Filter  *audit.Filter `kong:"-"` // that of Filters
-
+	ID         string   `placeholder:"ID" help:"Only the request with this id, as a refusal names it: prints all about it."`
 	Replay     bool     `help:"Decide every record again from the evidence that is kept, and print each difference."`
 	Verify     bool     `help:"Check that no record has been changed, removed or added."`
 	Strict     bool     `help:"With --verify: notes, such as of records behind the last checkpoint, are faults."`
 	Key        string   `placeholder:"VKEY" help:"With --verify: the verifier key of the log, as its operator publishes it; without one, that of -c or of data_dir."`
 	Checkpoint string   `placeholder:"FILE" help:"With --verify: a checkpoint that you have kept, with which the log must agree."`
 	From       string   `placeholder:"FILE" help:"With --verify: a copy of audit-checkpoint, from which on the log is verified."`
-	Top        int      `default:"20" placeholder:"N" help:"How many hosts, rules and errors are listed."`
-	JSON       bool     `help:"Print JSON: the records that are selected, one a line; or the summary, if no option selects records."`
 	File       []string `arg:"" optional:"" name:"FILE" help:"Audit logs, as they are or gzipped, in any order; - is standard input."`
 }
 
 // Check reports options that don't go together.
 func (a *Options) Check() error {
 	switch {
-	case a.Top < 0:
-		return errors.New("--top: can't be negative")
 	case !a.Verify && (a.Strict || a.Key+a.Checkpoint+a.From != ""):
 		return errors.New("--strict, --key, --checkpoint and --from need --verify")
-	case a.Verify && a.Given():
-		return errors.New("--verify checks whole logs: leave out the options that select records")
+	case a.Verify && a.ID != "":
+		return errors.New("--verify checks whole logs: leave out --id")
 	}
 	return nil
 }
@@ -56,8 +50,7 @@ func (a *Options) Check() error {
 // A report collects the lines of audit logs.
 type report interface {
 	Line(*audit.Line)
-	// result is called after the last line. Its value is printed as JSON under a name, or with
-	// the template of that name. Failed says that something differs.
+	// result is called after the last line. Its value is printed with the template of the name. Failed says that something differs.
 	result() (name string, value any, failed bool)
 }
 
@@ -96,19 +89,13 @@ func Print(s console.Streams, c *gate.Config, a Options) error {
 			return cmp.Or(out.Flush(), err)
 		}
 	}
-	failed, values := false, map[string]any{}
+	failed := false
 	for _, r := range reports {
 		name, value, differs := r.result()
-		values[name], failed = value, failed || differs
-		if a.JSON {
-			continue
-		}
+		failed = failed || differs
 		if err := printReport(out, name, value); err != nil {
 			return err
 		}
-	}
-	if a.JSON {
-		_ = console.JSON(out, values)
 	}
 	if err := cmp.Or(out.Flush(), readErr); err != nil {
 		return err
@@ -134,7 +121,7 @@ func size(files []string) (sum int64) {
 // errNotLog says that a file has lines, but no entry. For --verify that is a fault of the log.
 var errNotLog = errors.New("not an audit log: no line is a record of a request")
 
-// lines calls each for every line of the files that has an entry which the filter selects, or none. V, unless it is nil,
+// lines calls each for every line of the files that has a record, with --id only that one, or none. V, unless it is nil,
 // gets all lines. Done counts their bytes.
 func (a *Options) lines(s console.Streams, v *verifyReport, done *atomic.Int64, each func(*audit.Line)) error {
 	logs := map[string]bool{} // by file with lines: it has an entry
@@ -151,7 +138,7 @@ func (a *Options) lines(s console.Streams, v *verifyReport, done *atomic.Int64, 
 			return
 		}
 		logs[file] = logs[file] || l.Record != nil || l.Half()
-		if l.Record != nil && !a.Filter.Selects(l.Record) {
+		if l.Record != nil && a.ID != "" && !strings.EqualFold(a.ID, l.Record.ID) {
 			return
 		}
 		each(l)
@@ -167,7 +154,7 @@ func (a *Options) lines(s console.Streams, v *verifyReport, done *atomic.Int64, 
 // reports returns the reports that the options ask for.
 func (a *Options) reports(c *gate.Config, s console.Streams, terminal bool) (all []report, err error) {
 	if !a.Replay && !a.Verify {
-		return []report{&sumReport{Summary: &audit.Summary{}, top: a.Top, terminal: terminal, s: s}}, nil // needs no data_dir
+		return []report{&sumReport{Summary: &audit.Summary{}, terminal: terminal, s: s}}, nil // needs no data_dir
 	}
 	if a.Verify {
 		v, err := a.verifyReport(c)

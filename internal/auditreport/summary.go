@@ -9,10 +9,12 @@ import (
 	"robotsgate/internal/console"
 )
 
+// top is how many hosts, rules, preferences and errors are listed.
+const top = 20
+
 // A sumReport summarises the entries.
 type sumReport struct {
 	*audit.Summary
-	top      int
 	terminal bool // standard output is one
 	s        console.Streams
 	invalid  invalidLines
@@ -42,22 +44,22 @@ func (i invalidLines) warn(s console.Streams) {
 // A summary is the result of a sumReport.
 type summary struct {
 	*audit.Summary
-	Gates     []audit.Named `json:"gates"`
-	Reasons   []audit.Named `json:"reasons"`
-	Crawlers  []audit.Named `json:"crawlers"`
-	Hosts     []audit.Named `json:"hosts"`
-	Names     int           `json:"hosts_total"`
-	Estimated bool          `json:"hosts_estimated"`
-	Rules     []audit.Named `json:"rules"`
-	RuleCount int           `json:"rules_total"`
-	Guessed   bool          `json:"rules_estimated"`
-	Failures  []audit.Named `json:"failures"`
+	Gates     []audit.Named
+	Reasons   []audit.Named
+	Crawlers  []audit.Named
+	Hosts     []audit.Named
+	Names     int
+	Estimated bool
+	Rules     []audit.Named
+	RuleCount int
+	Guessed   bool
+	Failures  []audit.Named
 
-	Preferences []audit.Stated `json:"preferences"`
-	Stated      int            `json:"preferences_total"`
-	AtLeast     bool           `json:"preferences_estimated"`
+	Preferences []audit.Stated
+	Stated      int
+	AtLeast     bool
 
-	Bars string `json:"-"` // on a terminal: the requests by hour
+	Bars string // on a terminal: the requests by hour
 }
 
 // bars returns a row of bars, one for each of the last hours of a log, "" if there is only one.
@@ -85,13 +87,13 @@ func bars(s *audit.Summary) string {
 
 func (t *sumReport) result() (string, any, bool) {
 	t.invalid.warn(t.s)
-	preferences, row := t.Preferences.Top(t.top), ""
+	preferences, row := t.Preferences.Top(top), ""
 	if t.terminal {
 		row = bars(t.Summary)
 	}
 	return "summary", summary{
-		t.Summary, t.Gates.Top(math.MaxInt), t.Reasons.Top(math.MaxInt), t.Crawlers.Top(math.MaxInt), t.Hosts.Top(t.top), t.Hosts.Len(), t.Hosts.Estimated,
-		t.Rules.Top(t.top), t.Rules.Len(), t.Rules.Estimated, t.Failures.Top(t.top),
+		t.Summary, t.Gates.Top(math.MaxInt), t.Reasons.Top(math.MaxInt), t.Crawlers.Top(math.MaxInt), t.Hosts.Top(top), t.Hosts.Len(), t.Hosts.Estimated,
+		t.Rules.Top(top), t.Rules.Len(), t.Rules.Estimated, t.Failures.Top(top),
 		preferences, t.Preferences.Len(), t.Preferences.Estimated, row,
 	}, false
 }

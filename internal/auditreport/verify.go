@@ -74,16 +74,16 @@ func (v *verifyReport) incomplete() error {
 
 // A verifyResult is the result of a verifyReport.
 type verifyResult struct {
-	Faults  int       `json:"faults"`
-	Said    []string  `json:"said"` // the first faults
-	Notes   []string  `json:"notes"`
-	Records int       `json:"records"`
-	First   int64     `json:"first"`
-	Last    int64     `json:"last"` // less than First: there is no record
-	Log     string    `json:"log"`
-	Key     string    `json:"key"`
-	Signed  time.Time `json:"checkpoint,omitzero"`
-	Covered int64     `json:"covered"`
+	Faults  int
+	Said    []string // the first faults
+	Notes   []string
+	Records int
+	First   int64
+	Last    int64 // less than First: there is no record
+	Log     string
+	Key     string
+	Signed  time.Time
+	Covered int64
 }
 
 func (v *verifyReport) result() (string, any, bool) {
@@ -93,7 +93,7 @@ func (v *verifyReport) result() (string, any, bool) {
 	}
 	key, _ := v.options.Key.Of(v.Name)
 	return "verify", verifyResult{
-		v.Faulty, append([]string{}, v.Faults...), append([]string{}, v.Notes...), // in JSON [] in place of null
+		v.Faulty, v.Faults, v.Notes,
 		int(v.Size() - v.First), v.First, v.Size() - 1, v.Name, key, v.Signed.UTC(), v.Covered,
 	}, v.Faulty > 0
 }

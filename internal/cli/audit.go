@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"robotsgate/internal/auditreport"
 	"robotsgate/internal/console"
@@ -37,10 +36,6 @@ func (a *Audit) Run(ctx context.Context, s console.Streams) error {
 	if a.Data != "" && !a.Replay {
 		return errors.New("--data needs --replay")
 	}
-	var err error
-	if a.Filter, err = a.Filters.Parse(time.Now()); err != nil {
-		return err
-	}
 	named := map[string]bool{}
 	a.File = slices.DeleteFunc(a.File, func(file string) bool { // each record of a file that is named twice would count twice
 		file = filepath.Clean(file)
@@ -51,8 +46,8 @@ func (a *Audit) Run(ctx context.Context, s console.Streams) error {
 	if err := canOpen(a.File); err != nil {
 		return err
 	}
-	if !a.Replay && (a.ID != "" || a.JSON && a.Given()) {
-		return auditreport.List(s, a.Options)
+	if a.ID != "" && !a.Replay {
+		return auditreport.PrintRecord(s, a.Options)
 	}
 	c, err := a.load()
 	if err != nil {

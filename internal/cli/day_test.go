@@ -321,7 +321,7 @@ func TestDay(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out[:min(len(out), 4000)])
 	}
 	t.Log(out)
-	summary, err := run(auditreport.Options{Top: 3})
+	summary, err := run(auditreport.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
