@@ -54,11 +54,14 @@ var imports = map[string][]string{
 		"internal/logtext", "internal/record", "policy", "policy/canonical", "policy/robotstxt", "policy/snapshot",
 		"policy/usage",
 	},
-	"internal/fleet":    {"internal/field", "internal/logtext", "policy/snapshot", "policy/pace"},
-	"internal/keyfile":  {"internal/field", "policy/canonical"},
-	"internal/history":  {"policy/canonical", "policy/snapshot", "internal/console", "internal/logtext"},
-	"internal/record":   {"internal/logtext", "policy/usage"}, // a leaf: plain data
-	"internal/audit":    {"internal/evidence", "internal/field", "internal/keyfile", "internal/logtext", "internal/record", "policy/usage"},
+	"internal/fleet":   {"internal/field", "internal/logtext", "policy/snapshot", "policy/pace"},
+	"internal/keyfile": {"internal/field", "policy/canonical"},
+	"internal/history": {"policy/canonical", "policy/snapshot", "internal/console", "internal/logtext"},
+	"internal/record":  {"internal/logtext", "policy/usage"}, // a leaf: plain data
+	"internal/audit": {
+		"internal/console", "internal/evidence", "internal/field", "internal/keyfile", "internal/logtext", "internal/record",
+		"internal/replay", "policy", "policy/canonical", "policy/usage",
+	},
 	"internal/evidence": {"internal/field", "internal/keyfile", "internal/wholefile"},
 	"internal/metrics": {
 		"internal/audit", "internal/fleet", "internal/record", "policy", "policy/cache", "policy/snapshot", "policy/usage",
@@ -88,9 +91,9 @@ var imports = map[string][]string{
 
 	// The commands, and what they share.
 	"internal/cli": {
-		"internal/audit", "internal/auditreport", "internal/ca", "internal/clientenv", "internal/confine", "internal/console",
-		"internal/demo", "internal/doctor", "internal/evidence", "internal/field", "internal/gate", "internal/history",
-		"internal/keyfile", "internal/logtext", "internal/mcp", "internal/questions", "internal/record", "internal/requestlog",
+		"internal/audit", "internal/ca", "internal/clientenv", "internal/confine", "internal/console", "internal/demo",
+		"internal/doctor", "internal/evidence", "internal/field", "internal/gate", "internal/history", "internal/keyfile",
+		"internal/logtext", "internal/mcp", "internal/questions", "internal/record", "internal/replay", "internal/requestlog",
 		"policy", "policy/canonical", "policy/robotstag", "policy/robotstxt", "proxy",
 	},
 	"internal/mcp":       {"internal/logtext", "internal/questions", "policy", "policy/usage"},
@@ -99,10 +102,6 @@ var imports = map[string][]string{
 	"internal/console":   {"internal/logtext", "policy/usage"},
 	"internal/doctor": {"internal/ca", "internal/clientenv", "internal/confine", "internal/confine/attempts", "internal/console",
 		"internal/logtext", "internal/fleet", "internal/gate", "internal/keyfile"},
-	"internal/auditreport": {
-		"internal/audit", "internal/console", "internal/evidence", "internal/gate", "internal/logtext", "internal/record",
-		"internal/replay", "policy", "policy/canonical",
-	},
 	"internal/requestlog": {"internal/console", "internal/logtext", "internal/record"},
 
 	// The only package that connects the parts of the gate.

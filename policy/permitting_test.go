@@ -7,7 +7,7 @@ import (
 	"robotsgate/policy/canonical"
 )
 
-// TestPermitting: the override for one refused request, as a line of a configuration. internal/auditreport tests what it
+// TestPermitting: the override for one refused request, as a line of a configuration. internal/audit tests what it
 // allows.
 func TestPermitting(t *testing.T) {
 	for _, c := range []struct{ method, url, crawler, want string }{

@@ -2,8 +2,8 @@
 // decided, and on which evidence. The records are the leaves of a transparency log: package evidence makes the
 // lines with its checkpoints.
 //
-// [Open] begins a log, and [Log.Write] adds a record. [Texts] and [ParseLine] read logs, and [Summary] counts
-// what they have.
+// [Open] begins a log, and [Log.Write] adds a record. [Reading.Print] reads logs, and prints a summary, a record, a
+// replay or a verification.
 package audit
 
 // Where to change what.
@@ -12,6 +12,8 @@ package audit
 //		internal/record, encode.go and docs/audit.md
 //	when checkpoint lines are written:
 //		writer.go
+//	what is counted in a summary, and what is printed for people:
+//		summary.go, and a template in reports
 
 import (
 	"errors"

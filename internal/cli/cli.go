@@ -10,7 +10,7 @@ package cli
 //	what check and tags print for people:
 //		a template in output
 //	what audit prints for people:
-//		a template in internal/auditreport/output
+//		a template in internal/audit/reports
 //	which requests have a line on the terminal:
 //		serve.go
 

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"robotsgate/internal/audit"
-	"robotsgate/internal/auditreport"
 	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
@@ -309,19 +308,18 @@ func TestDay(t *testing.T) {
 	if err := os.WriteFile(conf, fmt.Appendf(nil, evening, dir, file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := func(o auditreport.Options) (out string, err error) {
+	run := func(a Audit) (out string, err error) {
 		var b bytes.Buffer
-		o.File = []string{file}
-		a := Audit{Configured: Configured{conf}, Options: o}
+		a.File, a.Configured = []string{file}, Configured{conf}
 		err = a.Run(t.Context(), console.Streams{In: strings.NewReader(""), Out: &b, Err: &b})
 		return b.String(), err
 	}
-	out, err := run(auditreport.Options{Replay: true, Verify: true})
+	out, err := run(Audit{Replay: true, Verify: true})
 	if err != nil || !strings.Contains(out, "0 differences, evidence gone: 0,") || !strings.Contains(out, "none changed, missing or added") {
 		t.Fatalf("%v\n%s", err, out[:min(len(out), 4000)])
 	}
 	t.Log(out)
-	summary, err := run(auditreport.Options{})
+	summary, err := run(Audit{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +347,7 @@ func TestDay(t *testing.T) {
 	if err := os.WriteFile(file, changed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run(auditreport.Options{Replay: true, Verify: true}); err != console.Exit(1) || !strings.Contains(out, "1 difference,") || !strings.Contains(out, "a record has been changed") {
+	if out, err := run(Audit{Replay: true, Verify: true}); err != console.Exit(1) || !strings.Contains(out, "1 difference,") || !strings.Contains(out, "a record has been changed") {
 		t.Errorf("a changed record: %v\n%s", err, out[:min(len(out), 2000)])
 	}
 	if err := os.WriteFile(file, data, 0o600); err != nil {
@@ -366,7 +364,7 @@ func TestDay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out, err := run(auditreport.Options{Replay: true}); err != console.Exit(1) || !strings.Contains(out, ", evidence changed: ") || !strings.Contains(out, "snapshot changed: ") {
+	if out, err := run(Audit{Replay: true}); err != console.Exit(1) || !strings.Contains(out, ", evidence changed: ") || !strings.Contains(out, "snapshot changed: ") {
 		t.Errorf("a changed robots.txt: %v\n%s", err, out)
 	}
 }

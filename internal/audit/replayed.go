@@ -1,24 +1,26 @@
-package auditreport
+package audit
 
 import (
-	"errors"
 	"fmt"
 
-	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
-	"robotsgate/internal/gate"
 	"robotsgate/internal/logtext"
 	"robotsgate/internal/replay"
 )
 
-// A replayReport decides entries again, from the evidence that is kept.
+// A Replay has what records are decided again with.
+type Replay struct {
+	*replay.Replayer
+	Dir    string // data_dir, with the evidence
+	Gate   string // that data_dir is of; empty: not known
+	Config string // the file that names it
+}
+
+// A replayReport decides records again, from the evidence that is kept.
 type replayReport struct {
-	replayer *replay.Replayer
-	s        console.Streams
-	dir      string // data_dir
-	gate     string // that data_dir is of; empty: not known
-	config   string // the file of -c
-	id       string // of the record; empty: all
+	*Replay
+	s  console.Streams
+	id string // of the record; empty: all
 
 	counts   map[replay.Outcome]int
 	foreign  int // records of other gates without their evidence
@@ -26,31 +28,14 @@ type replayReport struct {
 	noEntry  int
 }
 
-func (a *Options) newReplayReport(c *gate.Config, s console.Streams) (*replayReport, error) {
-	archive, dir, err := gate.OpenSnapshots(c, s)
-	if errors.Is(err, gate.ErrNoSnapshots) {
-		s.Status(err)
-		return nil, console.Exit(1) // as for other evidence that is gone
-	}
-	if err != nil {
-		return nil, err
-	}
-	r := replay.New(gate.Evidence{Reader: archive, Dir: dir}, gate.KeptSettings)
-	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
-	return &replayReport{
-		replayer: r, s: s, dir: dir, gate: id, config: c.File(), id: a.ID,
-		counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{},
-	}, nil
-}
-
-func (a *replayReport) Line(l *audit.Line) {
+func (a *replayReport) Line(l *Line) {
 	if l.Record == nil {
 		a.noEntry++
 		return
 	}
-	o, why := a.replayer.Replay(l.Record)
+	o, why := a.Replay.Replay(l.Record)
 	a.counts[o]++
-	if g := l.Record.Gate; o.Gone() && g != "" && a.gate != "" && g != a.gate {
+	if g := l.Record.Gate; o.Gone() && g != "" && a.Gate != "" && g != a.Gate {
 		a.foreign++
 	}
 	text := logtext.Printable(fmt.Sprintf("%s: %s: %s", l.At(), l.Record.ID, why))
@@ -87,7 +72,7 @@ func (a *replayReport) result() (string, any, bool) {
 		}
 	}
 	if a.foreign > 0 {
-		a.s.Note("of the records without their evidence, %d are of other gates than %s, which has this data_dir: replay each gate's log with its -c", a.foreign, a.gate)
+		a.s.Note("of the records without their evidence, %d are of other gates than %s, which has this data_dir: replay each gate's log with its -c", a.foreign, a.Gate)
 	}
 	checked := a.counts[replay.Same] + a.counts[replay.Different] + r.Changed
 	switch {
@@ -106,8 +91,8 @@ func (a *replayReport) needed() string {
 	switch {
 	case a.counts[replay.NoConfiguration]+a.counts[replay.NoSnapshot]+a.counts[replay.NotInForce] == 0:
 		return "the records are without the values of their queries, as log.redact_query asks for"
-	case a.config == "":
-		return a.dir + " is not the data_dir of the gate that wrote these records, or no longer has their evidence: name the gate's configuration with -c"
+	case a.Config == "":
+		return a.Dir + " is not the data_dir of the gate that wrote these records, or no longer has their evidence: name the gate's configuration with -c"
 	}
-	return a.dir + ", the data_dir of " + a.config + ", is not that of the gate that wrote these records, or no longer has their evidence: robots.keep says for how long it is kept"
+	return a.Dir + ", the data_dir of " + a.Config + ", is not that of the gate that wrote these records, or no longer has their evidence: robots.keep says for how long it is kept"
 }

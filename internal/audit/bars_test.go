@@ -1,10 +1,9 @@
-package auditreport
+package audit
 
 import (
 	"testing"
 	"time"
 
-	"robotsgate/internal/audit"
 	"robotsgate/internal/record"
 )
 
@@ -19,9 +18,9 @@ func TestBars(t *testing.T) {
 		{[]time.Duration{0, 0, time.Hour, 3 * time.Hour, 3 * time.Hour, 3 * time.Hour, 3 * time.Hour},
 			"▄▂ █  the last 4 hours, to 2026-11-29 11:00 UTC, at most 4 requests an hour"},
 	} {
-		var s audit.Summary
+		var s Summary
 		for _, after := range c.after {
-			s.Line(&audit.Line{Record: &record.Record{Time: begin.Add(after)}})
+			s.Line(&Line{Record: &record.Record{Time: begin.Add(after)}})
 		}
 		if got := bars(&s); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
@@ -34,7 +33,7 @@ func TestSize(t *testing.T) {
 	if got := size([]string{"bars_test.go", "bars_test.go"}); got < 1000 {
 		t.Errorf("got %d", got)
 	}
-	for _, name := range []string{"-", "output", "missing", "audit.jsonl.gz"} {
+	for _, name := range []string{"-", "reports", "missing", "audit.jsonl.gz"} {
 		if got := size([]string{"bars_test.go", name}); got != 0 {
 			t.Errorf("%s: got %d", name, got)
 		}

@@ -1,4 +1,4 @@
-package auditreport
+package audit
 
 import (
 	"embed"
@@ -7,17 +7,16 @@ import (
 	"io"
 	"strings"
 
-	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
 	"robotsgate/internal/logtext"
 )
 
 // outputs has a template for each report for people.
 //
-//go:embed output/*.txt
+//go:embed reports/*.txt
 var outputs embed.FS
 
-var templates = console.Templates(outputs, "output/*.txt", template.FuncMap{
+var templates = console.Templates(outputs, "reports/*.txt", template.FuncMap{
 	"table":   table,
 	"stated":  statedTable,
 	"firstOf": firstOf,
@@ -29,11 +28,11 @@ func printReport(w io.Writer, name string, report any) error {
 }
 
 // statedTable returns the counts of usage preferences, after an empty line; nothing if there are none.
-func statedTable(rows []audit.Stated, total int, estimated bool) string {
+func statedTable(rows []Stated, total int, estimated bool) string {
 	if len(rows) == 0 {
 		return ""
 	}
-	all := make([]audit.Named, 0, len(rows))
+	all := make([]Named, 0, len(rows))
 	for _, r := range rows {
 		all = append(all, r.Named)
 	}
@@ -48,7 +47,7 @@ func statedTable(rows []audit.Stated, total int, estimated bool) string {
 
 // firstOf returns the title of a table with the first rows of a total, which are estimated if there are
 // too many to count.
-func firstOf(title string, rows []audit.Named, total int, estimated bool) string {
+func firstOf(title string, rows []Named, total int, estimated bool) string {
 	switch {
 	case estimated:
 		return fmt.Sprintf("%s (the first %d; of more than can be counted, so these are estimates)", title, len(rows))
@@ -59,7 +58,7 @@ func firstOf(title string, rows []audit.Named, total int, estimated bool) string
 }
 
 // table returns counts by name, after an empty line; nothing if there are none.
-func table(title string, rows []audit.Named) string {
+func table(title string, rows []Named) string {
 	if len(rows) == 0 {
 		return ""
 	}

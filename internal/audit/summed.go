@@ -1,11 +1,10 @@
-package auditreport
+package audit
 
 import (
 	"fmt"
 	"math"
 	"time"
 
-	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
 )
 
@@ -14,13 +13,13 @@ const top = 20
 
 // A sumReport summarises the entries.
 type sumReport struct {
-	*audit.Summary
+	*Summary
 	terminal bool // standard output is one
 	s        console.Streams
 	invalid  invalidLines
 }
 
-func (t *sumReport) Line(l *audit.Line) {
+func (t *sumReport) Line(l *Line) {
 	t.Summary.Line(l)
 	t.invalid.add(l)
 }
@@ -28,7 +27,7 @@ func (t *sumReport) Line(l *audit.Line) {
 // invalidLines has a warning for each of the first lines that are no entries.
 type invalidLines []string
 
-func (i *invalidLines) add(l *audit.Line) {
+func (i *invalidLines) add(l *Line) {
 	const most = 20
 	if l.Record == nil && len(*i) < most {
 		*i = append(*i, fmt.Sprintf("%s: %v", l.At(), l.Err))
@@ -43,19 +42,19 @@ func (i invalidLines) warn(s console.Streams) {
 
 // A summary is the result of a sumReport.
 type summary struct {
-	*audit.Summary
-	Gates     []audit.Named
-	Reasons   []audit.Named
-	Crawlers  []audit.Named
-	Hosts     []audit.Named
+	*Summary
+	Gates     []Named
+	Reasons   []Named
+	Crawlers  []Named
+	Hosts     []Named
 	Names     int
 	Estimated bool
-	Rules     []audit.Named
+	Rules     []Named
 	RuleCount int
 	Guessed   bool
-	Failures  []audit.Named
+	Failures  []Named
 
-	Preferences []audit.Stated
+	Preferences []Stated
 	Stated      int
 	AtLeast     bool
 
@@ -63,7 +62,7 @@ type summary struct {
 }
 
 // bars returns a row of bars, one for each of the last hours of a log, "" if there is only one.
-func bars(s *audit.Summary) string {
+func bars(s *Summary) string {
 	const most, heights = 72, "▁▂▃▄▅▆▇█"
 	counts, highest := map[string]int{}, 1
 	for _, h := range s.Hours.Top(math.MaxInt) {
@@ -76,13 +75,13 @@ func bars(s *audit.Summary) string {
 	}
 	row := make([]rune, hours)
 	for i := range row {
-		n := counts[last.Add(time.Duration(i+1-hours)*time.Hour).Format(audit.Hour)]
+		n := counts[last.Add(time.Duration(i+1-hours)*time.Hour).Format(Hour)]
 		row[i] = ' '
 		if n > 0 {
 			row[i] = []rune(heights)[(n*8-1)/highest]
 		}
 	}
-	return fmt.Sprintf("%s  the last %d hours, to %s UTC, at most %d requests an hour", string(row), hours, last.Format(audit.Hour), highest)
+	return fmt.Sprintf("%s  the last %d hours, to %s UTC, at most %d requests an hour", string(row), hours, last.Format(Hour), highest)
 }
 
 func (t *sumReport) result() (string, any, bool) {

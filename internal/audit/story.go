@@ -1,4 +1,4 @@
-package auditreport
+package audit
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"robotsgate/internal/audit"
 	"robotsgate/internal/console"
 	"robotsgate/internal/record"
 	"robotsgate/policy"
@@ -51,13 +50,13 @@ func (r entryText) Waited() time.Duration {
 // Old returns the age of the robots.txt that decided.
 func (r entryText) Old() time.Duration { return record.Seconds(float64(r.Robots.Age)) }
 
-// PrintRecord prints all about the request with the id of the options.
-func PrintRecord(s console.Streams, a Options) error {
+// printRecord prints all about the request with the id.
+func (a *Reading) printRecord(s console.Streams) error {
 	s, out := buffered(s)
 	var printErr error
 	var invalid invalidLines
 	found := 0
-	readErr := a.lines(s, nil, new(atomic.Int64), func(l *audit.Line) {
+	readErr := a.lines(s, nil, new(atomic.Int64), func(l *Line) {
 		invalid.add(l)
 		if l.Record == nil || printErr != nil {
 			return
