@@ -56,7 +56,7 @@ var imports = map[string][]string{
 	},
 	"internal/fleet":   {"internal/field", "internal/logtext", "policy/snapshot", "policy/pace"},
 	"internal/keyfile": {"internal/field", "policy/canonical"},
-	"internal/history": {"policy/canonical", "policy/snapshot", "internal/console", "internal/logtext"},
+	"internal/history": {"internal/console", "internal/logtext", "policy/canonical", "policy/snapshot"},
 	"internal/record":  {"internal/logtext", "policy/usage"}, // a leaf: plain data
 	"internal/audit": {
 		"internal/console", "internal/evidence", "internal/field", "internal/keyfile", "internal/logtext", "internal/record",

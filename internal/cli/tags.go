@@ -1,45 +1,34 @@
 package cli
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"robotsgate/internal/console"
-	"robotsgate/internal/gate"
 	"robotsgate/internal/questions"
 	"robotsgate/policy/robotstag"
 )
 
 // Tags prints the robots-tag rules that bind a crawler.
 type Tags struct {
-	Configured
-	Agent  string   `placeholder:"UA" help:"User-Agent that the crawler sends, to fetch URL."`
 	Token  []string `sep:"none" placeholder:"T" help:"The crawler's product token."`
 	Header []string `placeholder:"'NAME: VALUE'" sep:"none" help:"A Robots-Tag or X-Robots-Tag header line."`
 	HTML   string   `placeholder:"FILE" help:"A page whose head is read; - is standard input."`
-	JSON   bool     `help:"Print JSON."`
 	Batch  bool     `help:"Read JSON lines from standard input and answer each with one."`
-	URL    string   `arg:"" optional:"" name:"URL" help:"Fetch this page, if its robots.txt allows it."`
 }
 
 // Run prints the rules, one a line.
-func (t *Tags) Run(ctx context.Context, s console.Streams) error {
+func (t *Tags) Run(s console.Streams) error {
 	given := len(t.Header) > 0 || t.HTML != ""
 	switch {
-	case t.Batch && (given || t.URL != "" || t.Agent != "" || len(t.Token) > 0):
-		return errors.New("--batch excludes URL, --agent, --header, --html and --token: with it each line of standard input has all that is needed")
+	case t.Batch && (given || len(t.Token) > 0):
+		return errors.New("--batch excludes --header, --html and --token: with it each line of standard input has all that is needed")
 	case t.Batch:
 		return console.Batch(s, questions.Tags)
-	case given && t.URL != "":
-		return errors.New("URL excludes --header and --html, which are in place of a response")
-	case t.URL != "":
-		return t.fetch(ctx, s)
 	case !given:
-		return errors.New("which tags? robotsgate tags https://example.com/, or --header 'X-Robots-Tag: noindex', or --html page.html")
+		return errors.New("which tags? robotsgate tags --header 'X-Robots-Tag: noindex', or --html page.html")
 	}
 	noteTokens(s, t.Token)
 	h := http.Header{}
@@ -61,36 +50,6 @@ func (t *Tags) Run(ctx context.Context, s console.Streams) error {
 	a, err := questions.TagsOf(robotstag.ParseHeader(h["Robots-Tag"], h["X-Robots-Tag"]), page, contentType, t.Token)
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.HTML, err)
-	}
-	return t.print(s, a, contentType)
-}
-
-// fetch prints the rules of a page that it fetches, as usage does.
-func (t *Tags) fetch(ctx context.Context, s console.Streams) error {
-	u := Usage{Configured: t.Configured, Agent: t.Agent, Token: t.Token, URL: t.URL}
-	cfg, err := u.load()
-	if err != nil {
-		return err
-	}
-	noteTokens(s, t.Token)
-	crawler, err := u.asCheck().crawler(gate.Crawlers(cfg))
-	if err != nil {
-		return err
-	}
-	r, err := u.fetched(ctx, cfg, crawler)
-	if err != nil {
-		return err
-	}
-	for _, remark := range r.Remarks("") {
-		s.Note("%s", remark)
-	}
-	a := r.TagsAnswer(robotstag.ParseHeader(r.Header["Robots-Tag"], r.Header["X-Robots-Tag"]))
-	return cmp.Or(t.print(s, a, r.Header.Get("Content-Type")), r.Failed)
-}
-
-func (t *Tags) print(s console.Streams, a questions.TagsAnswer, contentType string) error {
-	if t.JSON {
-		return console.JSON(s.Out, a)
 	}
 	return printReport(s.Out, "tags", struct {
 		questions.TagsAnswer

@@ -29,13 +29,12 @@ func TestTagsSaysWhatItDidNotRead(t *testing.T) {
 		want string
 	}{
 		{"html", Tags{HTML: file}, "", "  the head was not read to its end: it is too long\nno rules bind this crawler\n"},
-		{"html json", Tags{HTML: file, JSON: true}, "", `{"rules":[],"detail":[],"unknown":[],"partial":"limit"}` + "\n"},
 		{"html batch", Tags{Batch: true}, string(inPage), `{"rules":[],"detail":[],"unknown":[],"partial":"limit"}` + "\n"},
 		{"header", Tags{Header: []string{"X-Robots-Tag: " + field}}, "",
 			"  a field is longer than 8192 bytes; the rest was not read\nno rules bind this crawler\n"},
 	} {
 		var out strings.Builder
-		if err := c.tags.Run(t.Context(), console.Streams{In: strings.NewReader(c.in), Out: &out}); err != nil {
+		if err := c.tags.Run(console.Streams{In: strings.NewReader(c.in), Out: &out}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if out.String() != c.want {

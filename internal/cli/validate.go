@@ -2,31 +2,20 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 
 	"robotsgate/internal/console"
-	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
 )
 
 // Validate checks a configuration.
 type Validate struct {
 	Config string `short:"c" placeholder:"FILE" help:"The same as FILE, as other commands take it."`
-	JSON   bool   `help:"Print JSON."`
 	File   string `arg:"" optional:"" name:"FILE" help:"The configuration to check; - is standard input."`
 }
 
 const stdin = "standard input"
-
-// A validation is the result of Validate in JSON.
-type validation struct {
-	File     string          `json:"file"`
-	Valid    bool            `json:"valid"`
-	Mistakes []field.Mistake `json:"mistakes"`
-	Warnings []field.Mistake `json:"warnings"`
-}
 
 // Run reports every mistake with its line. It fails if there is any.
 func (v *Validate) Run(s console.Streams) error {
@@ -37,9 +26,6 @@ func (v *Validate) Run(s console.Streams) error {
 	c, err := v.check(file, s)
 	if file == "-" {
 		file = stdin
-	}
-	if v.JSON {
-		return v.print(s, file, c, err)
 	}
 	if err != nil {
 		return err
@@ -68,24 +54,4 @@ func (v *Validate) check(file string, s console.Streams) (c *gate.Config, err er
 		_, err = gate.OpenCA(c, "")
 	}
 	return c, err
-}
-
-// print prints the result as JSON.
-func (v *Validate) print(s console.Streams, file string, c *gate.Config, err error) error {
-	r := validation{File: file, Valid: err == nil, Mistakes: []field.Mistake{}, Warnings: []field.Mistake{}}
-	if mistakes, ok := errors.AsType[field.Errors](err); ok {
-		r.Mistakes = mistakes
-	} else if err != nil {
-		r.Mistakes = append(r.Mistakes, field.Mistake{Text: err.Error()})
-	}
-	if c != nil {
-		r.Warnings = append(r.Warnings, c.Warnings()...)
-	}
-	if err := console.JSON(s.Out, r); err != nil {
-		return err
-	}
-	if err != nil {
-		return console.Exit(2)
-	}
-	return nil
 }

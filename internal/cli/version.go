@@ -9,15 +9,10 @@ import (
 )
 
 // Version prints what is running.
-type Version struct {
-	JSON bool `help:"Print JSON."`
-}
+type Version struct{}
 
 // Run prints it.
-func (v Version) Run(s console.Streams) error {
-	if v.JSON {
-		return console.JSON(s.Out, map[string]string{"version": version(), "commit": commit(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH})
-	}
+func (Version) Run(s console.Streams) error {
 	_, err := fmt.Fprintln(s.Out, versionLine())
 	return err
 }

@@ -14,9 +14,9 @@ import (
 
 // A Mistake is an error in a configuration, or a warning about it.
 type Mistake struct {
-	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"` // 1-based; 0 if there is none
-	Text string `json:"text"`
+	File string
+	Line int // 1-based; 0 if there is none
+	Text string
 }
 
 // String returns FILE:LINE: text, without the parts that are not known.

@@ -20,7 +20,6 @@ import (
 // Options are those of the command.
 type Options struct {
 	Diff   bool   `help:"Print a unified diff of each text against the one before it."`
-	JSON   bool   `help:"Print JSON."`
 	Origin string `arg:"" name:"ORIGIN" help:"Such as https://example.com; a host alone stands for all its origins."`
 }
 
@@ -50,12 +49,6 @@ func Print(w io.Writer, archive snapshot.Archive, dir string, rules *snapshot.Se
 			return err
 		}
 		all := rows(origin, answers, archive, rules, o.Diff)
-		if o.JSON {
-			if err := console.JSON(out, map[string]any{"origin": origin, "history": all}); err != nil {
-				return err
-			}
-			continue
-		}
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
@@ -101,17 +94,17 @@ func (o *Options) names(t canonical.Target, origin string) bool {
 
 // A row is an answer in the output.
 type row struct {
-	From   time.Time      `json:"from"`
-	To     time.Time      `json:"to,omitzero"`
-	Asker  string         `json:"asker"` // see [snapshot.Scope]
-	State  snapshot.State `json:"state"` // rules, unavailable or unreachable
-	Status int            `json:"status,omitempty"`
-	Bytes  *int           `json:"bytes,omitempty"`
-	SHA256 string         `json:"sha256,omitempty"`
-	Error  string         `json:"error,omitempty"`
-	By     string         `json:"by,omitempty"`        // the gate of the fleet that fetched it; empty: this one
-	Diff   []string       `json:"diff,omitempty"`      // from the text before
-	More   int            `json:"diff_more,omitempty"` // lines that are left out
+	From   time.Time
+	To     time.Time
+	Asker  string         // see [snapshot.Scope]
+	State  snapshot.State // rules, unavailable or unreachable
+	Status int
+	Bytes  *int
+	SHA256 string
+	Error  string
+	By     string   // the gate of the fleet that fetched it; empty: this one
+	Diff   []string // from the text before
+	More   int      // lines that are left out
 
 	text   string // "" if Bytes is nil
 	before *row   // with the text before, if Diff was asked for and it is another
