@@ -149,47 +149,11 @@ func (p *answer) form(in *inbound, s *response.Signals) (body []byte, contentTyp
 	}
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ") // a person with curl reads it too
 	if err := enc.Encode(doc); err != nil {
 		return nil, "application/problem+json" // a string and a finite number can be encoded
 	}
-	return indent(logtext.JSON(b.Bytes())), "application/problem+json" // a person with curl reads it too
-}
-
-// indent returns a JSON object with each member on a line of its own, as json.Indent does. That
-// checks the syntax as well, which takes as long as the rest of a refusal. No object or array in it is
-// empty.
-func indent(compact []byte) []byte {
-	out := make([]byte, 0, 2*len(compact))
-	depth, inString, escaped := 0, false, false
-	newLine := func() {
-		out = append(out, '\n')
-		for range depth {
-			out = append(out, "  "...)
-		}
-	}
-	for _, c := range compact {
-		switch {
-		case inString:
-			inString = c != '"' || escaped
-			escaped = c == '\\' && !escaped
-			out = append(out, c)
-		case c == '{', c == '[', c == ',':
-			if out = append(out, c); c != ',' {
-				depth++
-			}
-			newLine()
-		case c == '}', c == ']':
-			depth--
-			newLine()
-			out = append(out, c)
-		case c == ':':
-			out = append(out, ": "...)
-		default:
-			inString = c == '"'
-			out = append(out, c)
-		}
-	}
-	return out
+	return logtext.JSON(b.Bytes()), "application/problem+json"
 }
 
 // printable returns the document with texts escaped for display, and the group's name as the file
