@@ -2,17 +2,11 @@ package proxy
 
 import (
 	"cmp"
-	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net"
 	"net/http"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -110,85 +104,36 @@ func refusal(in *inbound, s *response.Signals) *answer {
 // failure answers a request that failed: the origin, or its robots.txt, could not be reached. upload is the request's
 // body, nil if it has none.
 func failure(err error, in *inbound, upload *body.Upload) *answer {
-	p := &answer{status: http.StatusBadGateway, title: "The origin could not be reached", err: err.Error()}
-	var op *net.OpError
-	var timeout net.Error
-	var certificate *tls.CertificateVerificationError
-	var unreadable *origin.AnswerError
+	p := &answer{title: "The origin could not be reached", err: err.Error()}
 	switch {
 	case upload != nil && upload.Limit.Fired():
 		p.status, p.title, p.fault, p.closeAfter = http.StatusRequestTimeout, "The request did not come to its end", "http_request_error", in.http1()
 		p.detail = "The client was silent for longer than limits.idle_timeout in the middle of its request."
 	case upload != nil && upload.Err() != nil:
 		p.status, p.title, p.fault, p.closeAfter = http.StatusBadRequest, "The request did not come to its end", "http_request_error", in.http1()
-		p.detail = "The request's body was not understood: " + innermost(upload.Err()) + "."
-	case errors.Is(err, origin.ErrProhibited):
-		why := innermost(err)
-		return &answer{status: http.StatusForbidden, kind: "prohibited", title: "Destination prohibited", fault: "destination_ip_prohibited", cause: why, refused: record.ByGuard, err: err.Error(), undecided: true,
-			detail: strings.TrimSuffix("This gate does not connect there: "+why+". "+origin.Advice(err), " ")}
+		p.detail = "The request's body was not understood: " + origin.Innermost(upload.Err()) + "."
 	case errors.Is(err, sign.ErrUnsigned):
 		p.status, p.title, p.fault = http.StatusInternalServerError, "The request could not be signed", "proxy_internal_error"
-		p.detail = "The requests of this crawler are signed, and no signature could be made for this one, so it was not sent: " + innermost(err) + "."
+		p.detail = "The requests of this crawler are signed, and no signature could be made for this one, so it was not sent: " + origin.Innermost(err) + "."
 	case errors.Is(err, policy.ErrHiddenDots):
 		p = badRequest(err)
 		p.err = err.Error()
 	case errors.Is(err, snapshot.ErrBusy):
 		p.status, p.kind, p.title, p.fault, p.retry, p.refused = http.StatusServiceUnavailable, "robots-busy", "Too many large robots.txt files", "proxy_internal_response", time.Second, record.ByLimit
 		p.detail = "The gate is reading as many large robots.txt files as it may, and has not come to this origin's."
-	case errors.Is(err, origin.ErrExhausted):
-		s := cmp.Or(origin.ShortageIn(err), &origin.Shortage{What: "resources", Remedy: "find out more in its log"})
-		p.status, p.kind, p.title, p.fault, p.retry = http.StatusServiceUnavailable, "out-of-resources", "The gate is out of "+s.What, "proxy_internal_error", 2*time.Second
-		p.refused = record.ByLimit
-		p.cause = "out of " + s.What
-		p.detail = "The gate could not open a connection, because it is out of " + s.What + ". This says nothing about the origin. The gate's operator can " + s.Remedy + "."
-	case errors.Is(err, origin.ErrParent):
-		p.title, p.fault, p.cause = "The parent proxy could not be reached", "proxy_configuration_error", innermost(err)
-		p.detail = "The proxy that this gate sends everything through can't be reached: " + innermost(err) + ". Check " + origin.ParentSettings + "."
-	case errors.Is(err, origin.ErrNoHost):
-		p.fault, p.detail = "dns_error", "The name "+in.target.Hostname()+" does not resolve. Check its spelling, and the DNS of the gate's machine."
 	case errors.Is(err, errInvalidResponse):
-		p.fault, p.detail = "http_protocol_error", "The origin's answer has a status or a field that it must not have."
-	case errors.As(err, &unreadable):
-		p.title, p.fault, p.cause = "The origin's answer could not be read", cmp.Or(unreadable.Fault, "http_protocol_error"), unreadable.Why
-		p.detail = "The origin has answered, but not by the rules of HTTP: " + unreadable.Why + "."
-	case errors.Is(err, origin.ErrNoTunnel):
-		p.fault, p.detail = "destination_unavailable", "The parent proxy opens no tunnel to the origin: "+innermost(err)+"."
-	case errors.Is(err, context.Canceled):
-		p.fault, p.detail = "connection_terminated", "The request was given up before the origin answered."
-	case errors.As(err, &op) && op.Op == "dial" && op.Timeout():
-		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "connection_timeout", "The origin did not accept a connection, or did not complete the TLS handshake, within egress.dial_timeout."
-	case errors.As(err, &timeout) && timeout.Timeout():
-		p.status, p.fault, p.detail = http.StatusGatewayTimeout, "http_response_timeout", "The origin did not answer within egress.response_header_timeout. If its answers take longer, as those of language models may, the gate's operator can raise that."
-	case errors.Is(err, syscall.ECONNREFUSED):
-		p.fault, p.detail = "connection_refused", "The origin refuses connections."
-	case errors.As(err, &certificate):
-		p.fault, p.cause = "tls_certificate_error", innermost(err)
-		p.detail = "The origin's certificate is not trusted: " + origin.CertificateFault(certificate) + "."
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		p.fault, p.detail = "connection_terminated", "The origin closed the connection without a complete answer."
+		p.status, p.fault, p.detail = http.StatusBadGateway, "http_protocol_error", "The origin's answer has a status or a field that it must not have."
 	default:
-		p.fault, p.detail = "destination_unavailable", "The origin could not be reached."
+		f := origin.Explain(err, in.target.Hostname())
+		p.status, p.kind, p.title, p.detail, p.fault, p.cause, p.retry = f.Status, f.Kind, f.Title, f.Detail, f.Fault, f.Cause, f.Retry
+		switch {
+		case errors.Is(err, origin.ErrProhibited):
+			p.refused, p.undecided = record.ByGuard, true
+		case errors.Is(err, origin.ErrExhausted):
+			p.refused = record.ByLimit
+		}
 	}
 	return p
-}
-
-// innermost returns the text of the root error: the wrapping ones repeat what the client knows.
-func innermost(err error) string {
-	for {
-		switch u := err.(type) {
-		case interface{ Unwrap() error }:
-			if inner := u.Unwrap(); inner != nil {
-				err = inner
-				continue
-			}
-		case interface{ Unwrap() []error }:
-			if all := u.Unwrap(); len(all) > 0 {
-				err = all[len(all)-1]
-				continue
-			}
-		}
-		return strings.TrimPrefix(err.Error(), "x509: ")
-	}
 }
 
 // tooMany answers a request beyond limits.max_requests.

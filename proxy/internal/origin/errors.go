@@ -48,13 +48,13 @@ type worded struct {
 func (w worded) Unwrap() error  { return w.error }
 func (w worded) Reason() string { return w.reason }
 
-// ParentSettings says where the parent proxy is set, for advice.
-const ParentSettings = "egress.proxy or, for run, the variables https_proxy, http_proxy and all_proxy"
+// parentSettings says where the parent proxy is set, for advice.
+const parentSettings = "egress.proxy or, for run, the variables https_proxy, http_proxy and all_proxy"
 
 // parentFailed returns an ErrParent.
 func parentFailed(err error) error {
 	err = fmt.Errorf("%w: %w", ErrParent, err)
-	return worded{err, err.Error() + "; check " + ParentSettings}
+	return worded{err, err.Error() + "; check " + parentSettings}
 }
 
 // caused returns the error of a request with its cause, if the standard library has it in another type.
@@ -67,13 +67,13 @@ func caused(err error) error {
 		return worded{fmt.Errorf("%w: %w", ErrNoHost, err), "its name does not resolve"} // without the resolver's address
 	}
 	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return worded{err, CertificateFault(certificate)}
+		return worded{err, certificateFault(certificate)}
 	}
 	return err
 }
 
-// CertificateFault says what is wrong with the certificate of an origin, and what to do about it.
-func CertificateFault(err *tls.CertificateVerificationError) string {
+// certificateFault says what is wrong with the certificate of an origin, and what to do about it.
+func certificateFault(err *tls.CertificateVerificationError) string {
 	text, sent := strings.TrimPrefix(err.Err.Error(), "x509: "), err.UnverifiedCertificates
 	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err.Err); !unknown {
 		return text

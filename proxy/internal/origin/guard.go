@@ -27,14 +27,6 @@ func prohibit(format string, args ...any) error {
 	return &prohibited{why: fmt.Sprintf(format, args...)}
 }
 
-// Advice returns what to do about an error that is an ErrProhibited, "" if that is not known.
-func Advice(err error) string {
-	if p, ok := errors.AsType[*prohibited](err); ok {
-		return p.advice
-	}
-	return ""
-}
-
 // lookupTimeout bounds the lookup of a name that a parent proxy will dial.
 const lookupTimeout = 5 * time.Second
 
@@ -148,7 +140,7 @@ func (g *guard) resolved(host, port string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if ShortageIn(err) != nil {
+	if shortageIn(err) != nil {
 		return err // whether the name resolves is not known
 	}
 	if err != nil {

@@ -76,7 +76,7 @@ func TestHTTP1Required(t *testing.T) {
 						req.Body, req.ContentLength = io.NopCloser(strings.NewReader("a body")), 6
 					}
 					resp, err := u.RoundTrip(req)
-					var unreadable *AnswerError
+					var unreadable *answerError
 					switch {
 					case i == 0 && method == http.MethodPost:
 						if !errors.As(err, &unreadable) || !strings.Contains(unreadable.Why, "HTTP/1.1") {

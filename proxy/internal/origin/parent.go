@@ -107,7 +107,7 @@ func (u *Transport) checkConnect(answer *http.Response) error {
 	}
 	if answer.StatusCode/100 != 2 {
 		// Not the reason phrase of the answer: the parent may repeat the request there, with the login.
-		return fmt.Errorf("%w: it answered %s to CONNECT", ErrNoTunnel, statusText(answer.StatusCode))
+		return fmt.Errorf("%w: it answered %s to CONNECT", errNoTunnel, statusText(answer.StatusCode))
 	}
 	return nil
 }
@@ -125,10 +125,10 @@ func statusText(code int) string {
 	return strings.TrimSpace(strconv.Itoa(code) + " " + http.StatusText(code))
 }
 
-// ErrNoTunnel is the error of a tunnel that the parent proxy does not open.
-var ErrNoTunnel = errors.New("the parent proxy opens no tunnel")
+// errNoTunnel is the error of a tunnel that the parent proxy does not open.
+var errNoTunnel = errors.New("the parent proxy opens no tunnel")
 
-var errParentAnswer = &AnswerError{Why: "what came through the parent proxy was not understood"}
+var errParentAnswer = &answerError{Why: "what came through the parent proxy was not understood"}
 
 // A parentConn is a connection to a parent proxy. If it ends before the parent has sent anything, the parent has failed.
 type parentConn struct {
@@ -151,7 +151,7 @@ func (c *parentConn) Read(p []byte) (int, error) {
 func parentError(err error) error {
 	for _, known := range []error{
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
-		ErrParent, ErrProhibited, ErrExhausted, errAttempts, errLongAnswer, ErrNoTunnel, errTwice,
+		ErrParent, ErrProhibited, ErrExhausted, errAttempts, errLongAnswer, errNoTunnel, errTwice,
 	} {
 		if errors.Is(err, known) {
 			return err
@@ -168,9 +168,9 @@ func parentError(err error) error {
 	if op || dns || certificate || record || ok && timeout.Timeout() {
 		return err
 	}
-	unread, _ := errors.AsType[*AnswerError](err)
+	unread, _ := errors.AsType[*answerError](err)
 	if unread == nil {
 		return errParentAnswer
 	}
-	return &AnswerError{Why: errParentAnswer.Why, Fault: unread.Fault}
+	return &answerError{Why: errParentAnswer.Why, Fault: unread.Fault}
 }

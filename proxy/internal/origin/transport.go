@@ -8,6 +8,7 @@ package origin
 //
 //	where the gate may connect to  guard.go
 //	how a request is sent          nethttp.go, with upload.go for bodies
+//	what a client is told of errors  explain.go
 
 import (
 	"cmp"
@@ -190,7 +191,7 @@ func (u *Transport) dialOrigin(ctx context.Context, address string) (net.Conn, e
 // connections and tries once more.
 func (u *Transport) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := u.Dialer.DialContext(ctx, network, address)
-	if ShortageIn(err) != nil {
+	if shortageIn(err) != nil {
 		u.CloseIdleConnections()
 		conn, err = u.Dialer.DialContext(ctx, network, address)
 	}

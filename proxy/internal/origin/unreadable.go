@@ -24,16 +24,16 @@ const (
 // errHandshake is the error of a TLS handshake that takes too long. It counts as dialling.
 var errHandshake = &net.OpError{Op: "dial", Net: "tls", Err: os.ErrDeadlineExceeded}
 
-// An AnswerError says why the answer of an origin, which has come, cannot be read.
-type AnswerError struct {
+// An answerError says why the answer of an origin, which has come, cannot be read.
+type answerError struct {
 	Why   string
 	Fault string // the type of the error (RFC 9209, 2.3); "": http_protocol_error
 }
 
-func (e *AnswerError) Error() string { return "the answer cannot be read: " + e.Why }
+func (e *answerError) Error() string { return "the answer cannot be read: " + e.Why }
 
 // errTwice is the error of a request that would have to be sent again.
-var errTwice = &AnswerError{Why: "the origin wants the request over HTTP/1.1, and its body cannot be sent twice. The next request goes there over HTTP/1.1"}
+var errTwice = &answerError{Why: "the origin wants the request over HTTP/1.1, and its body cannot be sent twice. The next request goes there over HTTP/1.1"}
 
 // explained returns the error of a request with its cause, where net/http does not say it in a type.
 func explained(err error) error {
@@ -46,7 +46,7 @@ func explained(err error) error {
 		return err
 	}
 	const most = 200 // bytes: some quote what the origin has sent
-	e := &AnswerError{Why: strings.ToValidUTF8(text[:min(len(text), most)], "")}
+	e := &answerError{Why: strings.ToValidUTF8(text[:min(len(text), most)], "")}
 	switch {
 	case strings.Contains(text, "transfer encoding"):
 		e.Fault = codingFault
