@@ -38,7 +38,7 @@ func (p *Proxy) takeSocks(c *client.Conn, first []byte) {
 // A socksRefusal ends a SOCKS connection.
 type socksRefusal struct {
 	answer []byte // what the client is sent
-	reason ConnRefusal
+	reason client.ConnRefusal
 }
 
 // serveSocks reads the greeting, the login and the request (RFC 1928, RFC 1929), and answers them. What comes then is
@@ -177,13 +177,13 @@ func unreadSocks(err error, answer []byte) *socksRefusal {
 	if errors.Is(err, client.ErrSocks) {
 		return &socksRefusal{answer, client.SocksMalformed}
 	}
-	return &socksRefusal{nil, Incomplete}
+	return &socksRefusal{nil, client.Incomplete}
 }
 
 // writeSocks sends an answer after which the connection goes on, unless the client has gone.
 func writeSocks(b *beginning, answer []byte) *socksRefusal {
 	if _, err := b.client.Write(answer); err != nil {
-		return &socksRefusal{nil, Incomplete}
+		return &socksRefusal{nil, client.Incomplete}
 	}
 	return nil
 }

@@ -43,14 +43,14 @@ func TestSocksSlow(t *testing.T) {
 			if _, err := io.WriteString(theirs, sent[i:i+1]); err != nil {
 				break
 			}
-			if n := p.SocksConnections(); n.Refused[Incomplete] > 0 {
+			if n := p.SocksConnections(); n.Refused[client.Incomplete] > 0 {
 				break
 			}
 		}
 		if took, most := time.Since(begin), DefaultLimits().HeaderTimeout; took < most-time.Second || took > most+time.Second {
 			t.Errorf("it was refused after %v, want %v", took, most)
 		}
-		if n := p.SocksConnections(); n.Refused[Incomplete] != 1 {
+		if n := p.SocksConnections(); n.Refused[client.Incomplete] != 1 {
 			t.Errorf("got %+v", n)
 		}
 		theirs.Close()

@@ -13,7 +13,6 @@ import (
 
 	"robotsgate/internal/record"
 	"robotsgate/policy"
-	"robotsgate/proxy"
 	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/proxytest"
 )
@@ -59,7 +58,7 @@ func TestSocksAnswers(t *testing.T) {
 	yes := socksReply(0)
 	for _, c := range []struct {
 		name, gate, send, want string
-		reason                 proxy.ConnRefusal
+		reason                 client.ConnRefusal
 		kind                   record.Refusal // of the record; "": there is none
 	}{
 		{name: "no login", send: none + request, want: "\x05\x00" + yes},
@@ -105,9 +104,9 @@ func TestSocksAnswers(t *testing.T) {
 		{name: "an empty name", send: none + socksTo("", "80"), want: "\x05\x00" + socksReply(4), reason: client.SocksUnreachable},
 		{name: "port 0", send: none + socksTo("loop.example.com", "0"), want: "\x05\x00" + socksReply(4), reason: client.SocksUnreachable},
 		{name: "SOCKS4", send: "\x04\x01\x00\x50\x7f\x00\x00\x01\x00", want: "", reason: client.SocksVersion},
-		{name: "a greeting that ends", gate: "impatient", send: "\x05\x03\x00", want: "", reason: proxy.Incomplete},
-		{name: "a login that ends", gate: "impatient", send: loginOnly + "\x01\x04te", want: "\x05\x02", reason: proxy.Incomplete},
-		{name: "a request that ends", gate: "impatient", send: none + request[:9], want: "\x05\x00", reason: proxy.Incomplete},
+		{name: "a greeting that ends", gate: "impatient", send: "\x05\x03\x00", want: "", reason: client.Incomplete},
+		{name: "a login that ends", gate: "impatient", send: loginOnly + "\x01\x04te", want: "\x05\x02", reason: client.Incomplete},
+		{name: "a request that ends", gate: "impatient", send: none + request[:9], want: "\x05\x00", reason: client.Incomplete},
 	} {
 		for _, form := range []string{"at once", "byte by byte"} {
 			t.Run(c.name+", "+form, func(t *testing.T) {
@@ -241,27 +240,27 @@ func TestSocksLogin(t *testing.T) {
 func TestSocksBeginnings(t *testing.T) {
 	for _, c := range []struct {
 		name, send string
-		reason     proxy.ConnRefusal
+		reason     client.ConnRefusal
 	}{
 		{"a request of HTTP at once", get("/a"), ""},
-		{"HTTP/2 in clear", http2Preface, proxy.ClearHTTP2},
-		{"SSH", "SSH-2.0-OpenSSH_9.9\r\n", proxy.NotHTTP},
-		{"SOCKS in SOCKS", "\x05\x01\x00", proxy.NotHTTP},
-		{"no ClientHello", "\x16\x03\x01\x00\x05hello", proxy.BadHello},
-		{"half a request line", "GET /a", proxy.Incomplete},
-		{"half a record", "\x16\x03", proxy.Incomplete},
-		{"an address as server name", "HELLO", proxy.BadName},
+		{"HTTP/2 in clear", http2Preface, client.ClearHTTP2},
+		{"SSH", "SSH-2.0-OpenSSH_9.9\r\n", client.NotHTTP},
+		{"SOCKS in SOCKS", "\x05\x01\x00", client.NotHTTP},
+		{"no ClientHello", "\x16\x03\x01\x00\x05hello", client.BadHello},
+		{"half a request line", "GET /a", client.Incomplete},
+		{"half a record", "\x16\x03", client.Incomplete},
+		{"an address as server name", "HELLO", client.BadName},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			gate := ""
-			if c.reason == proxy.Incomplete {
+			if c.reason == client.Incomplete {
 				gate = "impatient"
 			}
 			g := proxytest.Start(t, gateOptions(t, gate))
 			conn := dialed(t, g.Addr)
 			target := "loop.example.com"
-			if c.reason == proxy.BadName {
+			if c.reason == client.BadName {
 				target, c.send = "127.0.0.1", helloFor(t, "192.0.2.201")
 			}
 			io.WriteString(conn, "\x05\x01\x00"+socksTo(target, portOf(g.HTTP))+c.send)
@@ -273,7 +272,7 @@ func TestSocksBeginnings(t *testing.T) {
 				return
 			}
 			rest, _ := io.ReadAll(conn)
-			if alert := []byte{0x15, 3, 3, 0, 2, 2, client.AlertUnrecognizedName}; len(rest) > 0 && (c.reason != proxy.BadName || !bytes.Equal(rest, alert)) {
+			if alert := []byte{0x15, 3, 3, 0, 2, 2, client.AlertUnrecognizedName}; len(rest) > 0 && (c.reason != client.BadName || !bytes.Equal(rest, alert)) {
 				t.Errorf("answered %q", rest)
 			}
 			if n := g.Proxy.SocksConnections(); n.Refused[c.reason] != 1 || n.Served > 0 {

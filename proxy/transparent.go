@@ -21,18 +21,6 @@ import (
 // A ConnRefusal is why a redirected connection, or one of SOCKS, is closed before any request.
 type ConnRefusal = client.ConnRefusal
 
-// The reasons.
-const (
-	NotRedirected = client.NotRedirected
-	IsOwn         = client.IsOwn
-	NoName        = client.NoName
-	BadName       = client.BadName
-	BadHello      = client.BadHello
-	ClearHTTP2    = client.ClearHTTP2
-	NotHTTP       = client.NotHTTP
-	Incomplete    = client.Incomplete
-)
-
 // ConnCounts are counts of connections that were redirected to the gate, or of SOCKS.
 type ConnCounts = client.ConnCounts
 
@@ -79,7 +67,7 @@ func (p *Proxy) serveRedirected(c *client.Conn) {
 	b := &beginning{connection: &connection{client: c, redirected: true}, conn: c, counter: &p.redirected}
 	var ok bool
 	if b.port, ok = originalPort(c); !ok {
-		p.redirected.Refuse(c, NotRedirected, p.Log)
+		p.redirected.Refuse(c, client.NotRedirected, p.Log)
 		return
 	}
 	_ = c.SetDeadline(time.Now().Add(p.Limits.HeaderTimeout))
@@ -107,7 +95,7 @@ type beginning struct {
 	login   *auth.Login
 	counter interface {
 		Serve()
-		Refuse(c *client.Conn, reason ConnRefusal, log *slog.Logger)
+		Refuse(c *client.Conn, reason client.ConnRefusal, log *slog.Logger)
 	}
 }
 
@@ -117,12 +105,12 @@ func (p *Proxy) serveBeginning(b *beginning, rd *bufio.Reader) {
 	first, err := rd.Peek(1)
 	switch {
 	case b.redirected && p.OriginConns.Dialled(c.RemoteAddr(), c.LocalAddr()): // by now that is known: the dialler has sent something
-		p.redirected.Refuse(c, IsOwn, p.Log)
+		p.redirected.Refuse(c, client.IsOwn, p.Log)
 	case err != nil && !errors.Is(err, os.ErrDeadlineExceeded):
 		c.Close() // it has sent nothing: a probe of the port, say
 		p.recordAsked(b, NothingSent)
 	case err != nil:
-		p.refuseBeginning(b, Incomplete, NothingSent)
+		p.refuseBeginning(b, client.Incomplete, NothingSent)
 	case client.IsTLS(first[0]):
 		p.beginTLS(b, client.Buffered(b.conn, rd))
 	default:
@@ -131,7 +119,7 @@ func (p *Proxy) serveBeginning(b *beginning, rd *bufio.Reader) {
 }
 
 // refuseBeginning closes a connection before any request.
-func (p *Proxy) refuseBeginning(b *beginning, reason ConnRefusal, why string) {
+func (p *Proxy) refuseBeginning(b *beginning, reason client.ConnRefusal, why string) {
 	b.counter.Refuse(b.client, reason, p.Log)
 	p.recordAsked(b, why)
 }
@@ -158,10 +146,10 @@ func (p *Proxy) beginTLS(b *beginning, conn net.Conn) {
 	hello, err := client.ReadHello(conn)
 	switch {
 	case errors.Is(err, client.ErrNotHello), errors.Is(err, client.ErrLongHello):
-		p.refuseBeginning(b, BadHello, TLSFailed)
+		p.refuseBeginning(b, client.BadHello, TLSFailed)
 		return
 	case err != nil:
-		p.refuseBeginning(b, Incomplete, TLSFailed)
+		p.refuseBeginning(b, client.Incomplete, TLSFailed)
 		return
 	}
 	s := p.settings.Load()
@@ -190,21 +178,21 @@ func (p *Proxy) beginTLS(b *beginning, conn net.Conn) {
 }
 
 // tlsTarget returns what a connection in TLS leads to, by its server name, or why it is refused.
-func (b *beginning) tlsTarget(server string, passthrough func(host string) bool) (canonical.Target, ConnRefusal) {
+func (b *beginning) tlsTarget(server string, passthrough func(host string) bool) (canonical.Target, client.ConnRefusal) {
 	switch {
 	case server == "" && b.asked == nil:
-		return canonical.Target{}, NoName
+		return canonical.Target{}, client.NoName
 	case b.asked != nil && (b.byName || server == ""):
 		// A request inside is refused if the names disagree. Inside a passthrough tunnel there is none to be seen.
 		if !b.asked.names(server) && passthrough(b.asked.host) {
-			return canonical.Target{}, BadName
+			return canonical.Target{}, client.BadName
 		}
 		target, _ := canonical.ParseTarget("https", b.asked.authority, "/") // read once already
 		return target, ""
 	}
 	target, err := canonical.ParseTarget("https", server+":"+b.port, "/")
 	if _, aerr := netip.ParseAddr(target.Hostname()); err != nil || aerr == nil { // an address is no server name (RFC 6066, 3)
-		return target, BadName
+		return target, client.BadName
 	}
 	return target, ""
 }

@@ -19,6 +19,7 @@ import (
 	"robotsgate/policy/glob"
 	"robotsgate/policy/pace"
 	"robotsgate/proxy"
+	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/proxytest"
 )
 
@@ -32,10 +33,10 @@ type redirectedCase struct {
 	hello  string // of helloForms: how the ClientHello is sent
 	port   string // that the client has connected to; empty: the origin's
 	send   []string
-	want   string            // the statuses of the answers; closed: the connection ends without an answer
-	alert  string            // the handshake ends with it
-	reason proxy.ConnRefusal // the connection is refused
-	kind   record.Refusal    // of the last record
+	want   string             // the statuses of the answers; closed: the connection ends without an answer
+	alert  string             // the handshake ends with it
+	reason client.ConnRefusal // the connection is refused
+	kind   record.Refusal     // of the last record
 	// arrived are the requests at the origin; in a passthrough tunnel also what the gate would have refused.
 	arrived string
 	body    string // is in the last answer
@@ -113,30 +114,30 @@ var redirectedCases = []redirectedCase{
 	{name: "clear: too early", gate: "pace", sni: "-", send: []string{get("/a"), get("/b")}, want: "200 429", kind: record.ByPace, arrived: "GET /a"},
 
 	// What is neither TLS nor HTTP/1.
-	{name: "SSH", sni: "-", send: []string{"SSH-2.0-OpenSSH_9.9\r\n"}, want: "closed", reason: proxy.NotHTTP},
-	{name: "SSH with a comment", sni: "-", send: []string{"SSH-2.0-OpenSSH_9.9 Debian-1\r\n"}, want: "closed", reason: proxy.NotHTTP},
-	{name: "SMTP", sni: "-", send: []string{"EHLO mail.example\r\n"}, want: "closed", reason: proxy.NotHTTP},
-	{name: "a Postgres start", sni: "-", send: []string{"\x00\x00\x00\x08\x04\xd2\x16\x2f"}, want: "closed", reason: proxy.NotHTTP},
-	{name: "SOCKS", sni: "-", send: []string{"\x05\x01\x00"}, want: "closed", reason: proxy.NotHTTP},
-	{name: "SSLv2", sni: "-", send: []string{"\x80\x2e\x01\x00\x02"}, want: "closed", reason: proxy.NotHTTP},
-	{name: "a TLS alert", sni: "-", send: []string{"\x15\x03\x01\x00\x02\x02\x28"}, want: "closed", reason: proxy.NotHTTP},
-	{name: "HTTP/0.9", sni: "-", send: []string{"GET /\r\n"}, want: "closed", reason: proxy.NotHTTP},
-	{name: "HTTP/1.2", sni: "-", send: []string{"GET / HTTP/1.2\r\n\r\n"}, want: "closed", reason: proxy.NotHTTP},
-	{name: "HTTP/3.0", sni: "-", send: []string{"GET / HTTP/3.0\r\n\r\n"}, want: "closed", reason: proxy.NotHTTP},
-	{name: "an empty line first", sni: "-", send: []string{"\r\n" + get("/a")}, want: "closed", reason: proxy.NotHTTP},
-	{name: "a space first", sni: "-", send: []string{" " + get("/a")}, want: "closed", reason: proxy.NotHTTP},
-	{name: "a long word", sni: "-", send: []string{strings.Repeat("A", 5000)}, want: "closed", reason: proxy.NotHTTP},
-	{name: "HTTP/2 in clear", sni: "-", send: []string{http2Preface}, want: "closed", reason: proxy.ClearHTTP2},
-	{name: "HTTP/2 in clear, byte by byte", sni: "-", hello: "bytes", send: []string{http2Preface}, want: "closed", reason: proxy.ClearHTTP2},
-	{name: "half a line, then nothing", gate: "impatient", sni: "-", send: []string{"GET /a HT"}, want: "closed", reason: proxy.Incomplete},
-	{name: "half a line, then the end", sni: "-", hello: "end", send: []string{"GET /a HT"}, want: "closed", reason: proxy.Incomplete},
-	{name: "a slow line", gate: "impatient", sni: "-", hello: "slow", send: []string{get("/" + strings.Repeat("a", 400))}, want: "closed", reason: proxy.Incomplete},
-	{name: "nothing", gate: "impatient", sni: "-", send: []string{""}, want: "closed", reason: proxy.Incomplete},
-	{name: "half a ClientHello, then nothing", gate: "impatient", sni: "-", send: []string{"HALF"}, want: "closed", reason: proxy.Incomplete},
-	{name: "half a ClientHello, then the end", sni: "-", hello: "end", send: []string{"HALF"}, want: "closed", reason: proxy.Incomplete},
-	{name: "a slow ClientHello", gate: "impatient", sni: "-", hello: "slow", send: []string{"HELLO"}, want: "closed", reason: proxy.Incomplete},
-	{name: "a ClientHello in too many records", sni: "-", send: []string{"HUGE"}, want: "closed", reason: proxy.BadHello},
-	{name: "a ClientHello that says it is longer", sni: "-", send: []string{"\x16\x03\x01\x40\x00\x01\x01\x86\xa0" + strings.Repeat("x", 16380)}, want: "closed", reason: proxy.BadHello},
+	{name: "SSH", sni: "-", send: []string{"SSH-2.0-OpenSSH_9.9\r\n"}, want: "closed", reason: client.NotHTTP},
+	{name: "SSH with a comment", sni: "-", send: []string{"SSH-2.0-OpenSSH_9.9 Debian-1\r\n"}, want: "closed", reason: client.NotHTTP},
+	{name: "SMTP", sni: "-", send: []string{"EHLO mail.example\r\n"}, want: "closed", reason: client.NotHTTP},
+	{name: "a Postgres start", sni: "-", send: []string{"\x00\x00\x00\x08\x04\xd2\x16\x2f"}, want: "closed", reason: client.NotHTTP},
+	{name: "SOCKS", sni: "-", send: []string{"\x05\x01\x00"}, want: "closed", reason: client.NotHTTP},
+	{name: "SSLv2", sni: "-", send: []string{"\x80\x2e\x01\x00\x02"}, want: "closed", reason: client.NotHTTP},
+	{name: "a TLS alert", sni: "-", send: []string{"\x15\x03\x01\x00\x02\x02\x28"}, want: "closed", reason: client.NotHTTP},
+	{name: "HTTP/0.9", sni: "-", send: []string{"GET /\r\n"}, want: "closed", reason: client.NotHTTP},
+	{name: "HTTP/1.2", sni: "-", send: []string{"GET / HTTP/1.2\r\n\r\n"}, want: "closed", reason: client.NotHTTP},
+	{name: "HTTP/3.0", sni: "-", send: []string{"GET / HTTP/3.0\r\n\r\n"}, want: "closed", reason: client.NotHTTP},
+	{name: "an empty line first", sni: "-", send: []string{"\r\n" + get("/a")}, want: "closed", reason: client.NotHTTP},
+	{name: "a space first", sni: "-", send: []string{" " + get("/a")}, want: "closed", reason: client.NotHTTP},
+	{name: "a long word", sni: "-", send: []string{strings.Repeat("A", 5000)}, want: "closed", reason: client.NotHTTP},
+	{name: "HTTP/2 in clear", sni: "-", send: []string{http2Preface}, want: "closed", reason: client.ClearHTTP2},
+	{name: "HTTP/2 in clear, byte by byte", sni: "-", hello: "bytes", send: []string{http2Preface}, want: "closed", reason: client.ClearHTTP2},
+	{name: "half a line, then nothing", gate: "impatient", sni: "-", send: []string{"GET /a HT"}, want: "closed", reason: client.Incomplete},
+	{name: "half a line, then the end", sni: "-", hello: "end", send: []string{"GET /a HT"}, want: "closed", reason: client.Incomplete},
+	{name: "a slow line", gate: "impatient", sni: "-", hello: "slow", send: []string{get("/" + strings.Repeat("a", 400))}, want: "closed", reason: client.Incomplete},
+	{name: "nothing", gate: "impatient", sni: "-", send: []string{""}, want: "closed", reason: client.Incomplete},
+	{name: "half a ClientHello, then nothing", gate: "impatient", sni: "-", send: []string{"HALF"}, want: "closed", reason: client.Incomplete},
+	{name: "half a ClientHello, then the end", sni: "-", hello: "end", send: []string{"HALF"}, want: "closed", reason: client.Incomplete},
+	{name: "a slow ClientHello", gate: "impatient", sni: "-", hello: "slow", send: []string{"HELLO"}, want: "closed", reason: client.Incomplete},
+	{name: "a ClientHello in too many records", sni: "-", send: []string{"HUGE"}, want: "closed", reason: client.BadHello},
+	{name: "a ClientHello that says it is longer", sni: "-", send: []string{"\x16\x03\x01\x40\x00\x01\x01\x86\xa0" + strings.Repeat("x", 16380)}, want: "closed", reason: client.BadHello},
 	{name: "a ClientHello, then the end", sni: "-", hello: "end", send: []string{"HELLO"}, want: "closed"},
 	{name: "a ClientHello, then nothing", gate: "one second", sni: "-", send: []string{"HELLO"}, want: "closed"},
 	{name: "a ClientHello, then no TLS", sni: "-", send: []string{"HELLO" + http2Preface + strings.Repeat("x", 100)}, want: "closed"},

@@ -172,29 +172,29 @@ func TestTransparentPassthroughLeaves(t *testing.T) {
 func TestTransparentRefused(t *testing.T) {
 	for _, c := range []struct {
 		name, sni string
-		want      proxy.ConnRefusal
+		want      client.ConnRefusal
 		alert     byte
 	}{
-		{"no name", "", proxy.NoName, client.AlertMissingExtension},
-		{"an address", "192.0.2.201", proxy.BadName, client.AlertUnrecognizedName},
-		{"an IPv6 address", "2001:db8::1", proxy.BadName, client.AlertUnrecognizedName},
-		{"an IPv6 address in brackets", "[2001:db8::1]", proxy.BadName, client.AlertUnrecognizedName},
-		{"another spelling of an address", "0x7f.1", proxy.BadName, client.AlertUnrecognizedName},
-		{"a number", "2130706433", proxy.BadName, client.AlertUnrecognizedName},
-		{"an address in wide digits", "\uff11\uff12\uff17.0.0.1", proxy.BadName, client.AlertUnrecognizedName},
-		{"a port", "loop.example.com:444", proxy.BadName, client.AlertUnrecognizedName},
-		{"userinfo", "me@loop.example.com", proxy.BadName, client.AlertUnrecognizedName},
-		{"a path", "loop.example.com/a", proxy.BadName, client.AlertUnrecognizedName},
-		{"a space", "loop .example.com", proxy.BadName, client.AlertUnrecognizedName},
-		{"a line feed", "loop\n.example.com", proxy.BadName, client.AlertUnrecognizedName},
-		{"NUL", "loop\x00.example.com", proxy.BadName, client.AlertUnrecognizedName},
-		{"NUL at the end", "loop.example.com\x00", proxy.BadName, client.AlertUnrecognizedName},
-		{"too long", strings.Repeat("a", 63) + strings.Repeat(".aaaaaaaaa", 20), proxy.BadName, client.AlertUnrecognizedName},
-		{"a label that is too long", strings.Repeat("a", 64) + ".example.com", proxy.BadName, client.AlertUnrecognizedName},
-		{"two dots", "loop..example.com", proxy.BadName, client.AlertUnrecognizedName},
-		{"a dot first", ".example.com", proxy.BadName, client.AlertUnrecognizedName},
-		{"not UTF-8", "\xff\xfe.example.com", proxy.BadName, client.AlertUnrecognizedName},
-		{"a trailing dot", "loop.example.com.", proxy.BadHello, 0},
+		{"no name", "", client.NoName, client.AlertMissingExtension},
+		{"an address", "192.0.2.201", client.BadName, client.AlertUnrecognizedName},
+		{"an IPv6 address", "2001:db8::1", client.BadName, client.AlertUnrecognizedName},
+		{"an IPv6 address in brackets", "[2001:db8::1]", client.BadName, client.AlertUnrecognizedName},
+		{"another spelling of an address", "0x7f.1", client.BadName, client.AlertUnrecognizedName},
+		{"a number", "2130706433", client.BadName, client.AlertUnrecognizedName},
+		{"an address in wide digits", "\uff11\uff12\uff17.0.0.1", client.BadName, client.AlertUnrecognizedName},
+		{"a port", "loop.example.com:444", client.BadName, client.AlertUnrecognizedName},
+		{"userinfo", "me@loop.example.com", client.BadName, client.AlertUnrecognizedName},
+		{"a path", "loop.example.com/a", client.BadName, client.AlertUnrecognizedName},
+		{"a space", "loop .example.com", client.BadName, client.AlertUnrecognizedName},
+		{"a line feed", "loop\n.example.com", client.BadName, client.AlertUnrecognizedName},
+		{"NUL", "loop\x00.example.com", client.BadName, client.AlertUnrecognizedName},
+		{"NUL at the end", "loop.example.com\x00", client.BadName, client.AlertUnrecognizedName},
+		{"too long", strings.Repeat("a", 63) + strings.Repeat(".aaaaaaaaa", 20), client.BadName, client.AlertUnrecognizedName},
+		{"a label that is too long", strings.Repeat("a", 64) + ".example.com", client.BadName, client.AlertUnrecognizedName},
+		{"two dots", "loop..example.com", client.BadName, client.AlertUnrecognizedName},
+		{"a dot first", ".example.com", client.BadName, client.AlertUnrecognizedName},
+		{"not UTF-8", "\xff\xfe.example.com", client.BadName, client.AlertUnrecognizedName},
+		{"a trailing dot", "loop.example.com.", client.BadHello, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := proxytest.Start(t, proxytest.Options{})
@@ -221,7 +221,7 @@ func TestTransparentRefused(t *testing.T) {
 		if rest, _ := io.ReadAll(conn); len(rest) > 0 {
 			t.Errorf("answered %q", rest)
 		}
-		proxytest.Eventually(t, "it is counted", func() bool { return g.Proxy.Redirections().Refused[proxy.NotRedirected] == 1 })
+		proxytest.Eventually(t, "it is counted", func() bool { return g.Proxy.Redirections().Refused[client.NotRedirected] == 1 })
 	})
 }
 
@@ -235,7 +235,7 @@ func TestTransparentRefusalsAreLogged(t *testing.T) {
 		io.WriteString(conn, hello(t, ""))
 		io.ReadAll(conn)
 	}
-	proxytest.Eventually(t, "all are counted", func() bool { return g.Proxy.Redirections().Refused[proxy.NoName] == 3 })
+	proxytest.Eventually(t, "all are counted", func() bool { return g.Proxy.Redirections().Refused[client.NoName] == 3 })
 	if got := logged.String(); strings.Count(got, "redirected connections are refused") != 1 || !strings.Contains(got, `reason=no-name clients="127.0.0.1 (1)"`) {
 		t.Errorf("logged: %s", got)
 	}
@@ -305,7 +305,7 @@ func TestTransparentOwnConnection(t *testing.T) {
 	go g.Proxy.ServeTransparent(l) // as if the rules redirected connections to its address
 	resp, body := g.Get("http://" + l.Addr().String() + "/a")
 	proxytest.WantStatus(t, resp, 403) // its robots.txt is unreachable
-	if n := g.Proxy.Redirections(); n.Refused[proxy.IsOwn] == 0 || n.Served > 0 {
+	if n := g.Proxy.Redirections(); n.Refused[client.IsOwn] == 0 || n.Served > 0 {
 		t.Errorf("got %+v: %s", n, body)
 	}
 	if n := shared.Len(); n > 0 {

@@ -36,10 +36,10 @@ func watchedSources() Sources {
 			return proxy.Connections{Open: 3, Tunnels: 2, Rejected: map[string]int64{"limits.max_connections": 4}}
 		},
 		Redirections: func() proxy.ConnCounts {
-			return proxy.ConnCounts{Served: 19, Refused: map[proxy.ConnRefusal]int64{proxy.NoName: 20}}
+			return proxy.ConnCounts{Served: 19, Refused: map[proxy.ConnRefusal]int64{"no-name": 20}}
 		},
 		Socks: func() proxy.ConnCounts {
-			return proxy.ConnCounts{Served: 25, Refused: map[proxy.ConnRefusal]int64{proxy.NotHTTP: 26}}
+			return proxy.ConnCounts{Served: 25, Refused: map[proxy.ConnRefusal]int64{"not-http": 26}}
 		},
 		Rules:     func() cache.Size { return cache.Size{Entries: 5, Bytes: 6} },
 		Tags:      func() cache.Size { return cache.Size{Entries: 7, Bytes: 8} },
