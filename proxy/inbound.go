@@ -58,7 +58,7 @@ func newInbound(s *Settings, r *http.Request) inbound {
 	in := inbound{
 		id: rand.Text(), start: time.Now(), settings: s, conn: c, method: r.Method, header: r.Header,
 		protoMajor: r.ProtoMajor, protoMinor: r.ProtoMinor, hasBody: r.ContentLength != 0,
-		tunnel: c.tunnel != nil && c.tunnel.authority != "", closeAfter: ambiguousFraming(r),
+		tunnel: c.tunnel != nil && c.tunnel.authority != "", closeAfter: header.AmbiguousFraming(r),
 	}
 	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
 		in.client = a.Addr().Unmap()
@@ -174,19 +174,4 @@ func requestedURL(r *http.Request) string {
 		end = len(rest)
 	}
 	return scheme + rest[strings.LastIndexByte(rest[:end], '@')+1:]
-}
-
-// ambiguousFraming reports whether two readers may frame a request differently: net/http does
-// not tell whether there was a Content-Length beside the chunks, or chunks in HTTP/1.0. The
-// connection ends with the answer (RFC 9112, 6.1), so that no rest of the body is read as a
-// request.
-func ambiguousFraming(r *http.Request) bool {
-	switch {
-	case r.ProtoMajor > 1:
-		return false
-	case r.ProtoAtLeast(1, 1):
-		return len(r.TransferEncoding) > 0
-	default:
-		return r.ContentLength != 0 || r.Method != http.MethodGet && r.Method != http.MethodHead
-	}
 }

@@ -5,11 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
 
 	"robotsgate/htmlmeta"
 	"robotsgate/policy"
@@ -24,7 +21,7 @@ import (
 // checkResponse checks and completes the head of a response. After an error the response's body is closed.
 // upgrade is set if the client has asked for a switch of protocols.
 func checkResponse(resp *http.Response, upgrade bool) error {
-	if invalidResponse(resp, upgrade) {
+	if header.InvalidResponse(resp, upgrade) {
 		resp.Body.Close()
 		return errInvalidResponse
 	}
@@ -111,28 +108,6 @@ func addRemembered(s *response.Inspection, seen *cache.Page, tokens []string) {
 		if !slices.Contains(s.Tags, rule) {
 			s.Remembered = append(s.Remembered, rule)
 		}
-	}
-}
-
-// invalidResponse reports a response that must not be forwarded: with a status out of range,
-// with a Content-Length that net/http did not understand, or with a switch of protocols that
-// the client did not ask for, after which its requests would reach the origin undecided.
-func invalidResponse(resp *http.Response, upgrade bool) bool {
-	switch code := resp.StatusCode; {
-	case !header.TrimNames(resp.Header):
-		return true
-	case code == http.StatusSwitchingProtocols:
-		return !upgrade || !httpguts.HeaderValuesContainsToken(resp.Header["Upgrade"], "websocket") ||
-			!httpguts.HeaderValuesContainsToken(resp.Header["Connection"], "upgrade")
-	case code < 200 || code > 999:
-		return true
-	case resp.ProtoMajor < 2:
-		return false // net/http has checked it
-	default:
-		// ContentLength is -1 if the field was not understood, which must not equal a field "-1".
-		return slices.ContainsFunc(resp.Header["Content-Length"], func(n string) bool {
-			return resp.ContentLength < 0 || n != strconv.FormatInt(resp.ContentLength, 10)
-		})
 	}
 }
 

@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
-
-	"golang.org/x/net/http/httpguts"
 
 	"robotsgate/internal/record"
 	"robotsgate/policy/canonical"
+	"robotsgate/proxy/internal/header"
 )
 
 // proxyTarget returns the target of a request to the gate's own address, or the answer to it.
@@ -51,16 +48,10 @@ func tunnelTarget(r *http.Request, t *tunnel) (canonical.Target, *answer) {
 	case refused != nil:
 	case elsewhere && absolute:
 		refused = checkRequest(r, errors.New("the URL names another origin than the tunnel's CONNECT"))
-	case elsewhere, r.TLS != nil && !t.names(r.TLS.ServerName), otherHost(r):
+	case elsewhere, r.TLS != nil && !t.names(r.TLS.ServerName), header.OtherHost(r):
 		refused = misdirected("CONNECT, the TLS server name, Host and :authority do not name the same host.")
 	}
 	return target, refused
-}
-
-// otherHost reports whether a Host names another host than :authority. HTTP/2 leaves it among the header fields (RFC 9113,
-// 8.3.1).
-func otherHost(r *http.Request) bool {
-	return slices.ContainsFunc(r.Header["Host"], func(host string) bool { return host != r.Host })
 }
 
 // begunTarget returns the target of a request of a connection without CONNECT, or the answer to it. The server name, if
@@ -89,7 +80,7 @@ func begunTarget(r *http.Request, t *tunnel, scheme string) (canonical.Target, *
 	switch {
 	case port != t.port:
 		return target, misdirected("The client has connected to port " + t.port + ", and Host names another one.")
-	case r.TLS != nil && (target.Origin() != t.secure || !t.names(r.TLS.ServerName)), otherHost(r):
+	case r.TLS != nil && (target.Origin() != t.secure || !t.names(r.TLS.ServerName)), header.OtherHost(r):
 		return target, misdirected("The TLS server name, Host and :authority do not name the same host.")
 	case t.named && target.Hostname() != t.host:
 		return target, misdirected("The SOCKS request and Host do not name the same host.")
@@ -113,7 +104,7 @@ func checkRequest(r *http.Request, err error) *answer {
 			detail: fmt.Sprintf("The URL is longer than %d bytes.", maxURL)}
 	}
 	if err == nil {
-		err = malformed(r)
+		err = header.Malformed(r)
 	}
 	if err != nil {
 		return badRequest(err)
@@ -125,20 +116,4 @@ func checkRequest(r *http.Request, err error) *answer {
 // method is OPTIONS and the URL has no path (RFC 9112, 3.2.4).
 func isAsterisk(r *http.Request) bool {
 	return r.RequestURI == "*" || r.Method == http.MethodOptions && r.URL.Path == "" && r.URL.RawQuery == ""
-}
-
-// malformed returns the error of a request that net/http accepts but that must not be
-// forwarded, mostly in HTTP/2.
-func malformed(r *http.Request) error {
-	switch lengths := r.Header["Content-Length"]; {
-	case !httpguts.ValidHeaderFieldName(r.Method): // a token, as a method is (RFC 9110, 9.1)
-		return errors.New("the method is not a valid token")
-	case r.ProtoMajor < 2:
-		return nil
-	case !strings.HasPrefix(r.RequestURI, "/"):
-		return errors.New(":path does not begin with a slash (RFC 9113, 8.3.1)")
-	case slices.ContainsFunc(lengths, func(n string) bool { return n != strconv.FormatInt(r.ContentLength, 10) }):
-		return errors.New("Content-Length is not that of the body (RFC 9113, 8.1.1)")
-	}
-	return nil
 }

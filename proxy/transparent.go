@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"robotsgate/policy/canonical"
@@ -66,7 +65,7 @@ func (p *Proxy) serveRedirected(c *client.Conn) {
 	defer p.recoverConn(c)
 	b := &beginning{connection: &connection{client: c, redirected: true}, conn: c, counter: &p.redirected}
 	var ok bool
-	if b.port, ok = originalPort(c); !ok {
+	if b.port, ok = client.OriginalPort(c); !ok {
 		p.redirected.Refuse(c, client.NotRedirected, p.Log)
 		return
 	}
@@ -129,15 +128,6 @@ func (p *Proxy) recordAsked(b *beginning, why string) {
 	if b.asked != nil {
 		p.recordUnused(&b.asked.opened, http.StatusOK, why, nil)
 	}
-}
-
-// originalPort returns the port that the client has connected to. ok is false if the connection was not redirected.
-func originalPort(c *client.Conn) (port string, ok bool) {
-	if r, can := c.Conn.(interface{ Redirected() bool }); can && !r.Redirected() {
-		return "", false
-	}
-	a, err := netip.ParseAddrPort(c.LocalAddr().String())
-	return strconv.Itoa(int(a.Port())), err == nil && a.Port() != 0
 }
 
 // beginTLS opens a tunnel to the server name of a connection that begins with TLS, or to where the client has asked for.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"robotsgate/proxy/internal/origin"
+	"robotsgate/proxy/internal/sign"
 )
 
 // An Upstream reaches origins: requests, robots.txt fetches and tunnels all leave through it.
@@ -50,3 +51,9 @@ func NewTransport(e Egress, conns *OriginConns) (*Transport, error) { return ori
 
 // OriginConns are the open connections to origins, of all Transports.
 type OriginConns = origin.Conns
+
+// Signing says how the requests of one crawler are signed (RFC 9421). See [sign.Signing].
+type Signing = sign.Signing
+
+// A SigningKey is an Ed25519 key.
+type SigningKey = sign.Key

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
+	"strconv"
 	"sync"
 	"time"
 
@@ -128,3 +130,12 @@ func SendAlert(c net.Conn, alert byte) {
 
 // alerts say why a connection is refused.
 var alerts = map[ConnRefusal]byte{NoName: AlertMissingExtension, BadName: AlertUnrecognizedName}
+
+// OriginalPort returns the port that the client has connected to. ok is false if the connection was not redirected.
+func OriginalPort(c *Conn) (port string, ok bool) {
+	if r, can := c.Conn.(interface{ Redirected() bool }); can && !r.Redirected() {
+		return "", false
+	}
+	a, err := netip.ParseAddrPort(c.LocalAddr().String())
+	return strconv.Itoa(int(a.Port())), err == nil && a.Port() != 0
+}

@@ -1,6 +1,7 @@
 // Package header says which fields of requests and responses are passed on: not those of one hop, not those that only the
 // gate may set, and not those by which a request would name another resource than the one that was decided about. It
-// also says which form of a refusal the Accept field asks for, and writes structured fields.
+// also says which messages are not passed on at all, which form of a refusal the Accept field asks for, and writes
+// structured fields.
 package header
 
 import (
