@@ -34,11 +34,12 @@ const changes = "https://changes.example"
 
 // otherProcess saves without end, and prints how far it is.
 func otherProcess(dir string) {
-	_, err := Own(dir)
+	release, err := Own(dir)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
+	defer release() // also so that its file is not closed as garbage
 	d, err := Open(dir, ample, slog.New(slog.DiscardHandler))
 	for i := 0; err == nil; i++ {
 		err = d.Save(context.Background(), map[string]snapshot.Set{origin(i): processSet(i), changes: processSet(i)})
