@@ -72,6 +72,7 @@ func (g *Gate) keepBudgets(c pace.Config) error {
 		return err
 	}
 	g.budgets = store.OpenLineFile(filepath.Join(dir, "budgets.jsonl"), g.pacer.Kept, g.pacer.Restore, g.log)
+	g.budgets.Wait() // or else more than a budget would start
 	return nil
 }
 
@@ -84,6 +85,7 @@ func (g *Gate) openRemembered() (err error) {
 	dir, err := DataDir(g.config)
 	if err == nil && g.owner() {
 		g.tags = store.OpenLineFile(filepath.Join(dir, "remembered.jsonl"), g.remembered.Kept, g.remembered.Restore, g.log)
+		g.remembered.Await = g.tags.Wait
 	}
 	return err
 }

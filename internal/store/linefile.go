@@ -31,17 +31,20 @@ type LineFile[T any] struct {
 	failed      bool  // the last write has: what it had is lost
 	failures    logtext.Minute
 
-	stop    chan struct{}
-	running sync.WaitGroup
+	restored chan struct{} // closed when all values have been read
+	stop     chan struct{}
+	running  sync.WaitGroup
 }
 
-// OpenLineFile calls restore for each value in the file. Until Close it then writes what kept returns: the values that have
-// changed since the last call, or all if the file is written anew. What cannot be read is left out, and logged.
+// OpenLineFile calls restore for each value in the file, in the background: [LineFile.Wait] waits for that. Until Close
+// it then writes what kept returns: the values that have changed since the last call, or all if the file is written
+// anew. What cannot be read is left out, and logged.
 func OpenLineFile[T any](path string, kept func(all bool) []T, restore func(T), log *slog.Logger) *LineFile[T] {
-	f := &LineFile[T]{path: path, kept: kept, log: log, failed: true, stop: make(chan struct{})}
-	f.restore(restore)
-	f.keep()
+	f := &LineFile[T]{path: path, kept: kept, log: log, failed: true, restored: make(chan struct{}), stop: make(chan struct{})}
 	f.running.Go(func() {
+		f.restore(restore)
+		close(f.restored)
+		f.keep()
 		for tick := time.NewTicker(keepInterval); ; f.keep() {
 			select {
 			case <-tick.C:
@@ -53,6 +56,9 @@ func OpenLineFile[T any](path string, kept func(all bool) []T, restore func(T), 
 	})
 	return f
 }
+
+// Wait waits until restore has been called for all values.
+func (f *LineFile[T]) Wait() { <-f.restored }
 
 // Close writes what has changed last. A nil LineFile has nothing to close.
 func (f *LineFile[T]) Close() {

@@ -22,7 +22,9 @@ func hourly() *pace.Pacer {
 
 // openLines keeps what the pacer counts in a folder.
 func openLines(dir string, p *pace.Pacer, log *slog.Logger) *LineFile[pace.Kept] {
-	return OpenLineFile(filepath.Join(dir, "file"), p.Kept, p.Restore, log)
+	f := OpenLineFile(filepath.Join(dir, "file"), p.Kept, p.Restore, log)
+	f.Wait()
+	return f
 }
 
 func hosts() []glob.Glob {
@@ -151,6 +153,7 @@ func TestLineFileFull(t *testing.T) {
 		f := openLines(dir, first, slog.New(slog.NewTextHandler(&log, nil))) // the folder does not exist
 		send(t, first, 10)
 		time.Sleep(10 * time.Second) // fake clock
+		synctest.Wait()
 		if n := strings.Count(log.String(), "can't be kept"); n != 1 {
 			t.Errorf("logged %d times: %s", n, log.String())
 		}

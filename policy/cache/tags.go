@@ -17,6 +17,8 @@ import (
 // (draft-illyes-repext-03, caching of values). A URL has as many as its Vary selects. When it is full it drops the pages that
 // are requested least. It is safe for concurrent use.
 type Tags struct {
+	Await func() // what Get waits for: that all pages are restored; nil: nothing
+
 	pages *Cache[*Page]
 
 	mu      sync.Mutex
@@ -57,6 +59,9 @@ func (c *Tags) Close() { c.pages.Close() }
 // unknown, and nothing is found, if the request selects another one (RFC 9111, 4.1), or if Vary, the type, the
 // ETag or the Last-Modified of the answer is not that of the variant (4.3.5). mediaType is the type of the answer; "": it need not have one.
 func (c *Tags) Get(url string, request, answer http.Header, mediaType string) (*Page, bool) {
+	if c.Await != nil {
+		c.Await()
+	}
 	p, ok := c.pages.Get(url)
 	if ok && p.Vary != nil && !p.Vary.Any {
 		p, ok = c.pages.Get(p.Vary.key(url, request))
@@ -86,7 +91,7 @@ func (c *Tags) Put(url string, request, answer http.Header, mediaType string, ta
 		Modified: answer.Get("Last-Modified"),
 	}
 	if p.Vary != nil {
-		c.put(&Page{Key: url, Vary: p.Vary})
+		c.put(&Page{Key: url, At: now, Vary: p.Vary})
 		if p.Vary.Any {
 			return
 		}
@@ -117,9 +122,12 @@ func (c *Tags) Kept(all bool) []*Page {
 	return slices.Collect(maps.Values(changed))
 }
 
-// Restore adds a page that Kept has returned in an earlier process.
+// Restore adds a page that Kept has returned in an earlier process, unless there is a newer one.
 func (c *Tags) Restore(p *Page) {
-	if p != nil && p.Key != "" {
+	if p == nil || p.Key == "" {
+		return
+	}
+	if other, ok := c.pages.Get(p.Key); !ok || p.At.After(other.At) {
 		c.pages.Put(p.Key, p, p.cost())
 	}
 }

@@ -191,3 +191,28 @@ func TestRestored(t *testing.T) {
 		}
 	}
 }
+
+// TestRestoredLate: a page that is restored takes no newer one's place, and Get waits until all are restored.
+func TestRestoredLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newTags(t, 1<<20)
+		defer c.Close()
+		restored := make(chan struct{})
+		c.Await = func() { <-restored }
+		before := time.Now()
+		time.Sleep(time.Second) // fake clock
+		c.Put("http://a/", nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
+		go func() {
+			defer close(restored)
+			time.Sleep(time.Second) // fake clock
+			for _, url := range []string{"http://a/", "http://b/"} {
+				c.Restore(&Page{Key: url, Tags: robotstag.ParseMeta("robots", "nofollow"), At: before})
+			}
+		}()
+		for url, want := range map[string]string{"http://a/": "noindex", "http://b/": "nofollow"} {
+			if p, ok := c.Get(url, nil, nil, ""); !ok || p.Tags.Rules[0].Name != want {
+				t.Errorf("%s: got %+v, want %s", url, p, want)
+			}
+		}
+	})
+}
