@@ -91,13 +91,12 @@ var imports = map[string][]string{
 
 	// The commands, and what they share.
 	"internal/cli": {
-		"internal/audit", "internal/ca", "internal/clientenv", "internal/confine", "internal/console", "internal/demo",
-		"internal/doctor", "internal/evidence", "internal/field", "internal/gate", "internal/history", "internal/keyfile",
-		"internal/logtext", "internal/mcp", "internal/questions", "internal/record", "internal/replay", "internal/requestlog",
-		"policy", "policy/canonical", "policy/robotstag", "policy/robotstxt", "proxy",
+		"htmlmeta", "internal/audit", "internal/ca", "internal/clientenv", "internal/confine", "internal/console",
+		"internal/demo", "internal/doctor", "internal/evidence", "internal/field", "internal/gate", "internal/history",
+		"internal/keyfile", "internal/logtext", "internal/mcp", "internal/record", "internal/replay", "internal/requestlog",
+		"policy", "policy/canonical", "policy/robotstag", "policy/robotstxt", "policy/usage", "proxy",
 	},
-	"internal/mcp":       {"internal/logtext", "internal/questions", "policy", "policy/usage"},
-	"internal/questions": {"htmlmeta", "internal/console", "policy", "policy/canonical", "policy/robotstag", "policy/usage"},
+	"internal/mcp":       {"internal/logtext", "policy", "policy/usage"},
 	"internal/clientenv": {"internal/ca"},
 	"internal/console":   {"internal/logtext", "policy/usage"},
 	"internal/doctor": {"internal/ca", "internal/clientenv", "internal/confine", "internal/confine/attempts", "internal/console",

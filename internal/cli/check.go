@@ -19,7 +19,6 @@ import (
 	"robotsgate/internal/demo"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/logtext"
-	"robotsgate/internal/questions"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/robotstxt"
@@ -315,5 +314,5 @@ func (c *Check) batch(s console.Streams) error {
 	rules := cfg.Robots.Robots
 	strict := rules.Readings != policy.Literal
 	rules.Readings = policy.Literal // "allowed" follows RFC 9309 alone; read_as has other readings
-	return console.Batch(s, func(line []byte) (any, error) { return questions.Check(&rules, strict, line) })
+	return console.Batch(s, func(line []byte) (any, error) { return answerCheck(&rules, strict, line) })
 }

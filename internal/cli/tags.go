@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"robotsgate/internal/console"
-	"robotsgate/internal/questions"
 	"robotsgate/policy/robotstag"
 )
 
@@ -26,7 +25,7 @@ func (t *Tags) Run(s console.Streams) error {
 	case t.Batch && (given || len(t.Token) > 0):
 		return errors.New("--batch excludes --header, --html and --token: with it each line of standard input has all that is needed")
 	case t.Batch:
-		return console.Batch(s, questions.Tags)
+		return console.Batch(s, answerTags)
 	case !given:
 		return errors.New("which tags? robotsgate tags --header 'X-Robots-Tag: noindex', or --html page.html")
 	}
@@ -47,12 +46,12 @@ func (t *Tags) Run(s console.Streams) error {
 		}
 	}
 	contentType := h.Get("Content-Type") // of the page
-	a, err := questions.TagsOf(robotstag.ParseHeader(h["Robots-Tag"], h["X-Robots-Tag"]), page, contentType, t.Token)
+	a, err := tagsOf(robotstag.ParseHeader(h["Robots-Tag"], h["X-Robots-Tag"]), page, contentType, t.Token)
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.HTML, err)
 	}
 	return printReport(s.Out, "tags", struct {
-		questions.TagsAnswer
+		tagsAnswer
 		ContentType string
 		MaxField    int
 	}{a, contentType, robotstag.MaxField})

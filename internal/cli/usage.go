@@ -11,9 +11,7 @@ import (
 
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/questions"
 	"robotsgate/policy"
-	"robotsgate/proxy"
 )
 
 // Usage prints what the content of a URL may be used for.
@@ -49,7 +47,7 @@ func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	var read questions.Reading
+	var read reading
 	if u.local() {
 		read, err = u.given(s, cfg, crawler)
 	} else {
@@ -63,11 +61,11 @@ func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 		if u.Agent == "" {
 			advice = "; some origins want a User-Agent: send one with --agent"
 		}
-		for _, remark := range read.Remarks(advice) {
+		for _, remark := range read.remarks(advice) {
 			s.Note("%s", remark)
 		}
 	}
-	a := read.Answer()
+	a := read.answer()
 	if u.JSON {
 		err = console.JSON(s.Out, a)
 	} else {
@@ -87,7 +85,7 @@ func (u *Usage) local() bool {
 }
 
 // given returns the reading of the files and header lines that options name.
-func (u *Usage) given(s console.Streams, cfg *gate.Config, crawler *policy.Crawler) (r questions.Reading, err error) {
+func (u *Usage) given(s console.Streams, cfg *gate.Config, crawler *policy.Crawler) (r reading, err error) {
 	ins := 0
 	for _, file := range []string{u.Robots, u.HTML, u.TDMRep} {
 		if file == "-" {
@@ -126,7 +124,7 @@ func (u *Usage) given(s console.Streams, cfg *gate.Config, crawler *policy.Crawl
 		if err != nil {
 			return r, err
 		}
-		if err := r.ReadPage(bytes.NewReader(page), 0); err != nil {
+		if err := r.readPage(bytes.NewReader(page), 0); err != nil {
 			return r, fmt.Errorf("%s: %w", u.HTML, err)
 		}
 	}
@@ -135,37 +133,11 @@ func (u *Usage) given(s console.Streams, cfg *gate.Config, crawler *policy.Crawl
 		if err != nil {
 			return r, err
 		}
-		if r.TDMRep, err = questions.ParseTDMRep(text, rules.MaxBytes); err != nil {
+		if r.TDMRep, err = parseTDMRep(text, rules.MaxBytes); err != nil {
 			s.Note("%s states nothing: %v", u.TDMRep, err)
 		}
 	}
 	return r, nil
-}
-
-// fetched asks the origin for what there is about the URL.
-func (u *Usage) fetched(ctx context.Context, cfg *gate.Config, crawler *policy.Crawler) (r questions.Reading, err error) {
-	upstream, err := unguarded(cfg)
-	if err != nil {
-		return r, err
-	}
-	defer upstream.Close()
-	f, err := newFetcher(cfg, upstream)
-	if err != nil {
-		return r, err
-	}
-	defer f.Engine.Close()
-	return f.Fetch(ctx, u.URL, crawler, u.Agent)
-}
-
-// newFetcher returns what fetches by a configuration. The caller closes its Engine.
-func newFetcher(cfg *gate.Config, upstream *proxy.Transport) (*questions.Fetcher, error) {
-	c := engineConfig(cfg, upstream)
-	c.Overrides, c.Usage = nil, policy.Usage{TDMRep: true}
-	engine, err := policy.New(c)
-	return &questions.Fetcher{
-		Engine: engine, Transport: upstream, Explain: explained,
-		Timeout: cfg.Egress.ResponseHeaderTimeout + cfg.Tags.HeadTimeout, MaxHeadBytes: int(cfg.Tags.MaxHeadBytes),
-	}, err
 }
 
 // batch answers line by line, by the section robots of the configuration.
@@ -179,5 +151,5 @@ func (u *Usage) batch(s console.Streams) error {
 	}
 	rules := cfg.Robots.Robots
 	rules.Readings = policy.Literal // as check --batch
-	return console.Batch(s, func(line []byte) (any, error) { return questions.Usage(&rules, line) })
+	return console.Batch(s, func(line []byte) (any, error) { return answerUsage(&rules, line) })
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"robotsgate/internal/console"
-	"robotsgate/internal/questions"
 )
 
 // FuzzUsageBatch: every line has one answer. It is an error, or the values are those of the statements:
@@ -27,7 +26,7 @@ func FuzzUsageBatch(f *testing.F) {
 		var out bytes.Buffer
 		err := (&Usage{Batch: true}).Run(t.Context(), console.Streams{In: bytes.NewReader(line), Out: &out})
 		var a struct {
-			questions.UsageAnswer
+			usageAnswer
 			Error string `json:"error"`
 		}
 		if jsonErr := json.Unmarshal(out.Bytes(), &a); jsonErr != nil || bytes.Count(out.Bytes(), []byte("\n")) != 1 {

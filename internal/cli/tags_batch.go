@@ -1,4 +1,4 @@
-package questions
+package cli
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ type tagsQuestion struct {
 	Token       string   `json:"product_token"`
 }
 
-// A TagsAnswer is the rules for a crawler.
-type TagsAnswer struct {
+// A tagsAnswer is the rules for a crawler.
+type tagsAnswer struct {
 	Rules   []string    `json:"rules"`
 	Detail  []tagDetail `json:"detail"`
 	Unknown []string    `json:"unknown"`
@@ -41,8 +41,8 @@ type tagDetail struct {
 	Scope  string           `json:"scope"`
 }
 
-// Tags answers a question of tags --batch.
-func Tags(line []byte) (any, error) {
+// answerTags answers a question of tags --batch.
+func answerTags(line []byte) (any, error) {
 	var q tagsQuestion
 	if err := console.Question(line, &q); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Tags(line []byte) (any, error) {
 	case field == "" && (page == nil || len(page) == 0 && len(q.Lines) > 0):
 		return nil, errors.New(`"field" with "lines", or "html" or "html_b64", is missing`)
 	case field == "":
-		return TagsOf(tags, page, q.ContentType, tokens)
+		return tagsOf(tags, page, q.ContentType, tokens)
 	case len(page) > 0:
 		return nil, errors.New(`"field" is for headers, "html" and "html_b64" are for pages: ask for each in a line of its own`)
 	case q.Lines == nil:
@@ -69,34 +69,36 @@ func Tags(line []byte) (any, error) {
 	default:
 		return nil, fmt.Errorf(`"field" is %q, neither Robots-Tag nor X-Robots-Tag`, q.Field)
 	}
-	return TagsOf(tags, nil, "", tokens)
+	return tagsOf(tags, nil, "", tokens)
 }
 
-// TagsOf returns the rules for a crawler in headers and, if page is not nil, in the head of a
+// tagsOf returns the rules for a crawler in headers and, if page is not nil, in the head of a
 // page. It reads the page as the gate does; without a Content-Type it is HTML.
-func TagsOf(tags robotstag.Tags, page []byte, contentType string, tokens []string) (a TagsAnswer, err error) {
-	r := Reading{Header: http.Header{}}
+func tagsOf(tags robotstag.Tags, page []byte, contentType string, tokens []string) (a tagsAnswer, err error) {
+	r := reading{Header: http.Header{}}
 	if contentType = strings.TrimSpace(contentType); contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
 	if page != nil {
-		if err := r.ReadPage(bytes.NewReader(page), 0); err != nil {
+		if err := r.readPage(bytes.NewReader(page), 0); err != nil {
 			return a, err
 		}
 	}
-	r.Tokens = tokens
-	return r.TagsAnswer(tags), nil
-}
-
-// TagsAnswer returns the rules for the crawler in tags, which are those of the header, and in the page's head.
-func (r *Reading) TagsAnswer(tags robotstag.Tags) (a TagsAnswer) {
 	tags = r.withMetas(tags)
 	a.Skipped, a.Partial = r.Skipped, r.Head.Why
-	rules := tags.For(r.Tokens...)
+	rules := tags.For(tokens...)
 	a.Rules, a.Truncated = robotstag.Effective(rules), tags.Truncated
 	a.Detail, a.Unknown = []tagDetail{}, append([]string{}, tags.Unknown...) // [] in place of null
 	for _, r := range rules {
 		a.Detail = append(a.Detail, tagDetail{r.Name, r.Value, r.Source, r.Scope})
 	}
-	return a
+	return a, nil
+}
+
+// given returns the bytes of a member in base64, or else the text beside it: programs may write empty members.
+func given(base64 []byte, text *string) []byte {
+	if len(base64) == 0 && text != nil {
+		return []byte(*text)
+	}
+	return base64
 }

@@ -1,4 +1,4 @@
-package questions
+package cli
 
 import (
 	"bytes"
@@ -17,16 +17,16 @@ import (
 	"robotsgate/policy/usage"
 )
 
-// ParseTDMRep reads a tdmrep.json. A longer one than the limit is an error.
-func ParseTDMRep(text []byte, limit int) (*usage.TDMFile, error) {
+// parseTDMRep reads a tdmrep.json. A longer one than the limit is an error.
+func parseTDMRep(text []byte, limit int) (*usage.TDMFile, error) {
 	if len(text) > limit {
 		return nil, fmt.Errorf("it is longer than robots.max_bytes, %d bytes", limit)
 	}
 	return usage.ParseTDMRep(text)
 }
 
-// A Reading is what there is to read about a URL, for one crawler.
-type Reading struct {
+// A reading is what there is to read about a URL, for one crawler.
+type reading struct {
 	Path     string
 	Tokens   []string         // of the crawler
 	Decision *policy.Decision // by robots.txt; nil: there is none
@@ -38,9 +38,9 @@ type Reading struct {
 	Failed   error            // why not all could be read; it does not prevent an answer
 }
 
-// ReadPage reads the head of the page that came with r.Header, as the gate does. Without a
+// readPage reads the head of the page that came with r.Header, as the gate does. Without a
 // Content-Type it is HTML. MaxBytes bounds the bytes read; 0: the default.
-func (r *Reading) ReadPage(page io.Reader, maxBytes int) (err error) {
+func (r *reading) readPage(page io.Reader, maxBytes int) (err error) {
 	contentType := ""
 	if lines := r.Header["Content-Type"]; len(lines) > 0 {
 		contentType = htmlmeta.ContentType(lines)
@@ -58,8 +58,8 @@ func (r *Reading) ReadPage(page io.Reader, maxBytes int) (err error) {
 	return err
 }
 
-// A UsageAnswer is what commands print.
-type UsageAnswer struct {
+// A usageAnswer is what commands print.
+type usageAnswer struct {
 	Usage    map[string]string `json:"usage"`
 	Detail   []usage.Detail    `json:"detail"`
 	Licenses []string          `json:"licenses"`
@@ -73,8 +73,8 @@ type UsageAnswer struct {
 	Failed   bool            `json:"-"` // robots.txt or the page could not be fetched
 }
 
-// Answer returns what is in force.
-func (r *Reading) Answer() UsageAnswer {
+// answer returns what is in force.
+func (r *reading) answer() usageAnswer {
 	in := usage.Input{Path: r.Path}
 	if r.Decision != nil {
 		in = r.Decision.UsageInput(r.Path)
@@ -82,7 +82,7 @@ func (r *Reading) Answer() UsageAnswer {
 	in.Header, in.Metas, in.Links, in.TDMRep = r.Header, r.Head.Metas, r.Head.Links, cmp.Or(r.TDMRep, in.TDMRep)
 	in.Tags = r.withMetas(robotstag.ParseHeader(r.Header["Robots-Tag"], r.Header["X-Robots-Tag"])).For(r.Tokens...)
 	stated := usage.Read(&in)
-	a := UsageAnswer{
+	a := usageAnswer{
 		Usage: stated.Values(), Links: stated.Licenses, Skipped: r.Skipped, Partial: r.Head.Why,
 		Detail: append([]usage.Detail{}, stated.Details()...), Licenses: append([]string{}, stated.URLs()...), // [] in place of null
 		Failed: r.Failed != nil,
@@ -109,8 +109,8 @@ type usageQuestion struct {
 	TDMRep    *string    `json:"tdmrep"`
 }
 
-// Usage answers a question of usage --batch, by the section robots of a configuration.
-func Usage(rules *policy.Robots, line []byte) (any, error) {
+// answerUsage answers a question of usage --batch, by the section robots of a configuration.
+func answerUsage(rules *policy.Robots, line []byte) (any, error) {
 	var q usageQuestion
 	if err := console.Question(line, &q); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func Usage(rules *policy.Robots, line []byte) (any, error) {
 	if q.URL == nil {
 		return nil, errors.New(`"url" is missing`)
 	}
-	r := Reading{Path: canonical.PathOf(*q.URL), Header: http.Header{}}
+	r := reading{Path: canonical.PathOf(*q.URL), Header: http.Header{}}
 	for i, pair := range q.Headers {
 		if len(pair) != 2 {
 			return nil, fmt.Errorf(`"headers" has %d texts in place %d, not a name and a value`, len(pair), i+1)
@@ -134,12 +134,21 @@ func Usage(rules *policy.Robots, line []byte) (any, error) {
 		r.Decision = rules.Judge(http.StatusOK, body, canonical.Target{Path: r.Path}, r.Tokens)
 	}
 	if page := given(q.HTMLB64, q.HTML); page != nil {
-		if err := r.ReadPage(bytes.NewReader(page), 0); err != nil {
+		if err := r.readPage(bytes.NewReader(page), 0); err != nil {
 			return nil, err
 		}
 	}
 	if q.TDMRep != nil {
-		r.TDMRep, _ = ParseTDMRep([]byte(*q.TDMRep), rules.MaxBytes) // after an error it states nothing
+		r.TDMRep, _ = parseTDMRep([]byte(*q.TDMRep), rules.MaxBytes) // after an error it states nothing
 	}
-	return r.Answer(), nil
+	return r.answer(), nil
+}
+
+// withMetas adds the tags of the page's head.
+func (r *reading) withMetas(tags robotstag.Tags) robotstag.Tags {
+	all := []robotstag.Tags{tags}
+	for _, m := range r.Head.Metas {
+		all = append(all, robotstag.ParseMeta(m.Name, m.Content))
+	}
+	return robotstag.Union(all...)
 }

@@ -1,4 +1,4 @@
-package questions
+package cli
 
 import (
 	"errors"
@@ -33,8 +33,8 @@ type checkAnswer struct {
 	Truncated  bool          `json:"truncated,omitempty"` // the robots.txt is longer than robots.max_bytes
 }
 
-// Check answers a question of check --batch. Strict asks for other readings of the path, too.
-func Check(rules *policy.Robots, strict bool, line []byte) (any, error) {
+// answerCheck answers a question of check --batch. Strict asks for other readings of the path, too.
+func answerCheck(rules *policy.Robots, strict bool, line []byte) (any, error) {
 	var q checkQuestion
 	if err := console.Question(line, &q); err != nil {
 		return nil, err

@@ -1,54 +1,57 @@
-package questions
+package cli
 
 import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/internal/gate"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 )
 
-// A Fetcher fetches what there is to read about URLs.
-type Fetcher struct {
-	Engine       *policy.Engine // without overrides: they are the operator's, not the publisher's
-	Transport    http.RoundTripper
-	Timeout      time.Duration // for a page
-	MaxHeadBytes int
-	Explain      func(canonical.Target, error) error // says what to do about an error of a decision
-}
-
-// Fetch asks the origin for its robots.txt and its tdmrep.json and, if the crawler may fetch it, for the page.
-func (f *Fetcher) Fetch(ctx context.Context, url string, crawler *policy.Crawler, agent string) (r Reading, err error) {
-	target, err := canonical.ReadURL(url)
+// fetched asks the origin for its robots.txt and its tdmrep.json and, if the crawler may fetch it, for the page.
+func (u *Usage) fetched(ctx context.Context, cfg *gate.Config, crawler *policy.Crawler) (r reading, err error) {
+	upstream, err := unguarded(cfg)
 	if err != nil {
-		return r, fmt.Errorf("%s: %w", url, err)
+		return r, err
 	}
-	d, err := f.Engine.Decide(ctx, policy.Request{Target: target, Crawler: crawler, UserAgent: agent})
+	defer upstream.Close()
+	c := engineConfig(cfg, upstream)
+	c.Usage = policy.Usage{TDMRep: true}
+	engine, err := policy.New(c)
 	if err != nil {
-		return r, fmt.Errorf("%s: %w", url, f.Explain(target, err))
+		return r, err
+	}
+	defer engine.Close()
+	target, err := canonical.ReadURL(u.URL)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", u.URL, err)
+	}
+	d, err := engine.Decide(ctx, policy.Request{Target: target, Crawler: crawler, UserAgent: u.Agent})
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", u.URL, explained(target, err))
 	}
 	r.Path, r.Tokens, r.Decision = target.Path, d.Tokens, d
 	switch {
 	case !d.Allow && d.Reason == policy.IsUnreachable:
 		r.Failed = fmt.Errorf("the page was not fetched: robots.txt is unreachable: %s", d.Robots.Snapshot.Error)
 	case d.Allow:
-		if err := f.page(ctx, target, agent, &r); err != nil {
-			r.Failed = fmt.Errorf("%s: the page was not fetched: %w", url, err)
+		ctx, cancel := context.WithTimeout(ctx, cfg.Egress.ResponseHeaderTimeout+cfg.Tags.HeadTimeout)
+		defer cancel()
+		if err := r.fetchPage(ctx, upstream, target, u.Agent, int(cfg.Tags.MaxHeadBytes)); err != nil {
+			r.Failed = fmt.Errorf("%s: the page was not fetched: %w", u.URL, err)
 		}
 	}
 	return r, nil
 }
 
-// page requests the page, and reads its head.
-func (f *Fetcher) page(ctx context.Context, target canonical.Target, agent string, r *Reading) error {
-	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
-	defer cancel()
+// fetchPage requests the page, and reads its head.
+func (r *reading) fetchPage(ctx context.Context, transport http.RoundTripper, target canonical.Target, agent string, maxHead int) error {
 	// An empty value keeps net/http from adding its own.
 	req := (&http.Request{Method: http.MethodGet, URL: target.URL(), Host: target.Host, Header: http.Header{"User-Agent": {agent}}}).WithContext(ctx)
-	resp, err := f.Transport.RoundTrip(req)
+	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		return err
 	}
@@ -61,11 +64,11 @@ func (f *Fetcher) page(ctx context.Context, target canonical.Target, agent strin
 	}
 	// If there is none, the page's beginning decides.
 	resp.Header["Content-Type"] = []string{htmlmeta.ContentType(resp.Header["Content-Type"])}
-	return r.ReadPage(resp.Body, f.MaxHeadBytes)
+	return r.readPage(resp.Body, maxHead)
 }
 
-// Remarks say what a fetched reading lacks. Advice is for a response that may not be the page.
-func (r *Reading) Remarks(advice string) (all []string) {
+// remarks say what a fetched reading lacks. Advice is for a response that may not be the page.
+func (r *reading) remarks(advice string) (all []string) {
 	if d := r.Decision; d != nil && !d.Allow && r.Failed == nil {
 		all = append(all, "the page was not fetched: robots.txt denies it")
 	}
