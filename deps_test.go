@@ -62,7 +62,7 @@ var imports = map[string][]string{
 		"internal/console", "internal/evidence", "internal/field", "internal/keyfile", "internal/logtext", "internal/record",
 		"internal/replay", "policy", "policy/canonical", "policy/usage",
 	},
-	"internal/evidence": {"internal/field", "internal/keyfile", "internal/wholefile"},
+	"internal/evidence": {"internal/keyfile", "internal/wholefile"},
 	"internal/metrics": {
 		"internal/audit", "internal/fleet", "internal/record", "policy", "policy/cache", "policy/snapshot", "policy/usage",
 		"proxy",

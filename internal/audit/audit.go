@@ -43,7 +43,7 @@ type Log struct {
 type Options struct {
 	Config
 	// Evidence says which transparency log the entries are of, and which gate writes. Its Dir is empty if the gate does not
-	// own data_dir. Open sets its Path and Files.
+	// own data_dir. Open sets its Place, Path and Files.
 	Evidence evidence.Options
 }
 
@@ -97,7 +97,7 @@ func (w *writer) openLog(o evidence.Options) (err error) {
 	if w.out.stream {
 		o.Dir = "" // nothing can be continued there
 	}
-	o.Path, o.Files = w.out.path, append(RotatedFiles(w.out.path), w.out.path)
+	o.Place, o.Path, o.Files = record.ReadPlace, w.out.path, append(RotatedFiles(w.out.path), w.out.path)
 	slices.Reverse(o.Files)
 	if w.lines, err = evidence.OpenLog(o); err != nil {
 		return err

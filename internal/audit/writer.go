@@ -9,6 +9,7 @@ import (
 
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/logtext"
+	"robotsgate/internal/record"
 )
 
 // Under load entries are written together: locking the file, and checking that it has not
@@ -134,7 +135,7 @@ func (w *writer) append(lines []byte) (lost int, err error) {
 	}
 	index, stated := w.lines.Size(), untold
 	for line := range bytes.Lines(lines) {
-		text = evidence.AppendEntry(text, line, stated, index)
+		text = record.AppendPlace(text, line, stated, index)
 		index, stated = index+1, 0
 	}
 	written, err := w.out.write(text)

@@ -13,6 +13,7 @@ import (
 	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/gate"
+	"robotsgate/internal/record"
 	"robotsgate/internal/replay"
 )
 
@@ -83,7 +84,7 @@ func (a *Audit) Run(ctx context.Context, s console.Streams) error {
 
 // verifyOptions returns what the logs are checked against.
 func (a *Audit) verifyOptions(c *gate.Config) (o *evidence.VerifyOptions, err error) {
-	o = &evidence.VerifyOptions{}
+	o = &evidence.VerifyOptions{Place: record.ReadPlace}
 	checkpoint := a.Checkpoint
 	if a.Key != "" {
 		if o.Key, err = evidence.ParseKey(a.Key); err != nil {

@@ -17,11 +17,12 @@ import (
 
 // Options say which log is written.
 type Options struct {
-	Name string       // of the log, without a suffix; see [CheckName]
-	Gate string       // the id of the gate
-	Key  *keyfile.Key // signs checkpoints
-	Dir  string       // data_dir, which keeps the last checkpoint; empty: each start is a log of its own, NAME/ID
-	Path string       // of the file that is written
+	Name  string       // of the log, without a suffix; see [CheckName]
+	Gate  string       // the id of the gate
+	Key   *keyfile.Key // signs checkpoints
+	Place Place        // reads the entries
+	Dir   string       // data_dir, which keeps the last checkpoint; empty: each start is a log of its own, NAME/ID
+	Path  string       // of the file that is written
 	// Files are that file and the rotated ones, the newest first.
 	Files []string
 }
@@ -54,7 +55,7 @@ func (l *Log) begin(name string) (err error) {
 	return err
 }
 
-// Add adds the lines of entries to the log. [AppendEntry] has made them.
+// Add adds the lines of entries to the log. They have their indices.
 func (l *Log) Add(lines []byte) {
 	for line := range bytes.Lines(lines) {
 		l.tree.Append(tlog.RecordHash(bytes.TrimSuffix(line, []byte("\n"))))

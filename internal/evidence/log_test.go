@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"robotsgate/internal/keyfile"
+	"robotsgate/internal/record"
 )
 
 func newKey(seed byte) *keyfile.Key {
@@ -45,7 +46,7 @@ type gate struct {
 
 // start starts a gate with the folder dir. Its file is audit.jsonl there.
 func start(t *testing.T, dir string) *gate {
-	g := &gate{t: t, o: Options{Name: testLog, Gate: "gate-a", Key: newKey(1), Dir: dir, Path: filepath.Join(dir, "audit.jsonl")}}
+	g := &gate{t: t, o: Options{Name: testLog, Gate: "gate-a", Key: newKey(1), Place: record.ReadPlace, Dir: dir, Path: filepath.Join(dir, "audit.jsonl")}}
 	g.open()
 	return g
 }
@@ -118,7 +119,7 @@ func (g *gate) entries(n int) {
 
 func (g *gate) entry(index int64, at time.Time) []byte {
 	line := fmt.Appendf(nil, "{\"time\":%q,\"id\":\"%d\",\"duration\":0.001,\"gate\":%q}\n", at.UTC().Format(time.RFC3339Nano), g.id, g.o.Gate)
-	return AppendEntry(nil, line, 0, index)
+	return record.AppendPlace(nil, line, 0, index)
 }
 
 func read(t *testing.T, path string) string {
@@ -140,7 +141,7 @@ func write(t *testing.T, path, text string) {
 // verified returns the results of a verifier for texts, each a file.
 func verified(t *testing.T, o VerifyOptions, texts ...string) *Verifier {
 	t.Helper()
-	o.Key = testKey(t)
+	o.Key, o.Place = testKey(t), record.ReadPlace
 	v := NewVerifier(o)
 	for i, text := range texts {
 		for n, line := range strings.SplitAfter(text, "\n") {
@@ -493,7 +494,7 @@ func TestResumedLate(t *testing.T) {
 func TestOwnLog(t *testing.T) {
 	names := map[string]bool{}
 	for range 2 {
-		l, err := OpenLog(Options{Name: testLog, Gate: "gate-a", Key: newKey(1), Path: "-"})
+		l, err := OpenLog(Options{Name: testLog, Gate: "gate-a", Key: newKey(1), Place: record.ReadPlace, Path: "-"})
 		if err != nil {
 			t.Fatal(err)
 		}

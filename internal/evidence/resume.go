@@ -56,7 +56,7 @@ func (l *Log) goOn(s *State, key *Key) (why string, err error) {
 		return "", err
 	}
 	rest = rest[:bytes.LastIndexByte(rest, '\n')+1] // half a line is removed
-	v, n := NewVerifier(VerifyOptions{Key: key, From: s}), 0
+	v, n := NewVerifier(VerifyOptions{Key: key, Place: l.o.Place, From: s}), 0
 	for line := range bytes.Lines(rest) {
 		n++
 		v.Line(path, Text{Number: n, Text: bytes.TrimSuffix(line, []byte("\n"))})

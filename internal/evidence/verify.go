@@ -29,9 +29,13 @@ type Text struct {
 	Open   bool   // the file ends in the line, without an end of line
 }
 
+// A Place reads from an entry its index, and about when it was written. It reports false if the text is none.
+type Place func(text []byte) (index int64, written time.Time, ok bool)
+
 // VerifyOptions say what lines are checked against.
 type VerifyOptions struct {
-	Key *Key // of the log
+	Key   *Key  // of the log
+	Place Place // reads the entries
 	// From, unless it is nil, is a verified state: the entries before its checkpoint are not checked.
 	From *State
 	// Known, unless it is nil, is a checkpoint that the key has signed: the log must agree with it. Own says that
@@ -107,7 +111,7 @@ func (v *Verifier) Line(file string, line Text) {
 		v.checkpoint(l)
 		return
 	}
-	index, written, ok := parseEntry(line.Text)
+	index, written, ok := v.o.Place(line.Text)
 	switch {
 	case len(bytes.TrimSpace(line.Text)) == 0: // a probe of the file
 	case ok:

@@ -86,12 +86,6 @@ const (
 	IsMalformed Refusal = "malformed" // the request is malformed, ambiguous, or of a kind that is not served
 )
 
-// A Place is where a record is in the log of its gate.
-type Place struct {
-	Lost  int    `json:"lost,omitempty"`  // records before this one that could not be written
-	Index *int64 `json:"index,omitempty"` // from 0; nil: an earlier version has written it
-}
-
 // Paced says how the pace has concerned a request: in JSON the seconds that it has waited, or
 // "refused".
 type Paced struct {
