@@ -11,8 +11,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"golang.org/x/net/http/httpguts"
-
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/pace"
@@ -29,11 +27,10 @@ type exchange struct {
 	p *Proxy
 	inbound
 	results
-	turn          *pace.Turn // of a request that is sent; nil: there is no pace, or the origin has answered
-	upgrade       bool       // it is a WebSocket handshake
-	informational response.Informational
-	out           response.Recorder
-	opening       *opening // of a tunnel that is passed through; nil: a request
+	turn    *pace.Turn // of a request that is sent; nil: there is no pace, or the origin has answered
+	upgrade bool       // it is a WebSocket handshake
+	out     response.Recorder
+	opening *opening // of a tunnel that is passed through; nil: a request
 }
 
 // serve handles a request to target, unless refused is the answer already.
@@ -266,15 +263,12 @@ func (x *exchange) context(ctx context.Context) context.Context {
 	// HTTP/1.0 has no 1xx responses. Over HTTP/2 they are not passed on: if the client has
 	// disconnected, net/http may read the header map after WriteHeader has returned, and
 	// to change the map for the response then could end the process.
-	return x.informational.Context(ctx, &x.out, x.http1() && !x.http10())
+	return x.out.Context(ctx, x.http1() && !x.http10())
 }
 
 // roundTrip sends a request and waits for the head of its response.
 func (x *exchange) roundTrip(r *http.Request) (*http.Response, sign.Signature, error) {
-	defer x.informational.End()
-	if u := x.out.Upload; u != nil && httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue") {
-		u.Proceed = x.informational.SendContinue
-	}
+	defer x.out.Arrived()
 	r = x.conn.logins.Bind(r)
 	if wrapped := x.settings.wrapped[x.crawler]; wrapped != nil {
 		return sign.RoundTrip(wrapped, r)

@@ -15,10 +15,10 @@ import (
 // MaxInformational bounds the 1xx responses that an origin may send before its response.
 const MaxInformational = 16
 
-// Informational passes 1xx responses on to the client, as RFC 9110, section 15.2 requires of
+// informational passes 1xx responses on to the client, as RFC 9110, section 15.2 requires of
 // proxies. [http.Transport] delivers them in another goroutine, so they must not be written
 // after the response has arrived.
-type Informational struct {
+type informational struct {
 	w      http.ResponseWriter
 	passes bool // the client can receive them
 	trace  httptrace.ClientTrace
@@ -28,24 +28,25 @@ type Informational struct {
 	done  bool
 }
 
-// Context returns a context with which an Upstream passes 1xx responses to w. passes is false if the client cannot
-// receive them.
-func (i *Informational) Context(ctx context.Context, w http.ResponseWriter, passes bool) context.Context {
+// Context returns a context with which an Upstream passes 1xx responses to the client. passes is false if the client
+// cannot receive them.
+func (w *Recorder) Context(ctx context.Context, passes bool) context.Context {
+	i := &w.informational
 	i.w, i.passes = w, passes
 	i.trace.Got1xxResponse = i.pass
 	return httptrace.WithClientTrace(ctx, &i.trace)
 }
 
-// End is called when the response has arrived.
-func (i *Informational) End() {
-	i.mu.Lock()
-	i.done = true
-	i.mu.Unlock()
+// Arrived is called when the origin's response has arrived, or the request has failed.
+func (w *Recorder) Arrived() {
+	w.informational.mu.Lock()
+	w.informational.done = true
+	w.informational.mu.Unlock()
 }
 
-// SendContinue sends 100 Continue to a client that waits for it before it sends its body. net/http
+// sendContinue sends 100 Continue to a client that waits for it before it sends its body. net/http
 // would send it at the first Read of the body, and might write at the same time as pass.
-func (i *Informational) SendContinue() {
+func (i *informational) sendContinue() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.passes && !i.done {
@@ -54,7 +55,7 @@ func (i *Informational) SendContinue() {
 }
 
 // pass writes one 1xx response. After an error the request is given up.
-func (i *Informational) pass(code int, fields textproto.MIMEHeader) error {
+func (i *informational) pass(code int, fields textproto.MIMEHeader) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.count++; i.count > MaxInformational {

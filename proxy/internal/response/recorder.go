@@ -51,12 +51,13 @@ type Recorder struct {
 	Status   int
 	Bytes    int64
 
-	request      Request
-	control      http.ResponseController
-	limit        body.IdleTimer // for the client to read a piece
-	open         *client.OpenConns
-	deadlineOnly bool // HTTP/1 without a request body: a write deadline is all that is needed
-	closeAfter   bool // close the connection after this answer; HTTP/1 only
+	informational informational // before the response
+	request       Request
+	control       http.ResponseController
+	limit         body.IdleTimer // for the client to read a piece
+	open          *client.OpenConns
+	deadlineOnly  bool // HTTP/1 without a request body: a write deadline is all that is needed
+	closeAfter    bool // close the connection after this answer; HTTP/1 only
 }
 
 // Begin makes w the recorder of the response to a request. Hijacked connections are in open while they are in use.
@@ -67,9 +68,13 @@ func (w *Recorder) Begin(to http.ResponseWriter, r Request, open *client.OpenCon
 	w.limit.Init(silence, w.breakOff)
 }
 
-// Receive returns the request's body, from which each piece must arrive within idle.
+// Receive returns the request's body, from which each piece must arrive within idle. A client that waits for a 100 gets
+// it when the body is read.
 func (w *Recorder) Receive(r *http.Request, idle time.Duration) *body.Upload {
 	w.Upload = body.NewUpload(r, &w.control, idle)
+	if httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue") {
+		w.Upload.Proceed = w.informational.sendContinue
+	}
 	return w.Upload
 }
 
