@@ -82,10 +82,6 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 		facts.Route = route(r, facts.Address)
 		_ = textPages.ExecuteTemplate(&page, "proxy.pac", facts)
 	default:
-		if page := p.settings.Load().Pages[r.URL.Path]; page != nil {
-			page.ServeHTTP(w, r)
-			return
-		}
 		http.Error(w, "robotsgate: this is a proxy; send it absolute URLs, or set http_proxy=http://"+facts.Address, http.StatusNotFound)
 		return
 	}

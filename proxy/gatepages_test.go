@@ -229,29 +229,3 @@ func TestOwnPageNamesTheCrawler(t *testing.T) {
 		}
 	}
 }
-
-// Further pages are read at the gate's own address, as the settings in force have them.
-func TestFurtherPages(t *testing.T) {
-	const path = "/.well-known/example"
-	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) {
-		o.Settings.Pages = map[string]http.Handler{path: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			io.WriteString(w, "page of "+r.Host)
-		})}
-	}})
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, body := proxytest.Send(t, client, http.MethodGet, "http://"+g.Addr+path, nil)
-	proxytest.WantStatus(t, resp, 200)
-	if body != "page of "+g.Addr {
-		t.Errorf("got %q", body)
-	}
-	resp, _ = proxytest.Send(t, client, http.MethodPost, "http://"+g.Addr+path, nil)
-	proxytest.WantStatus(t, resp, 405)
-	settings := g.Proxy.Settings
-	settings.Pages = nil
-	if err := g.Proxy.Use(settings); err != nil {
-		t.Fatal(err)
-	}
-	resp, _ = proxytest.Send(t, client, http.MethodGet, "http://"+g.Addr+path, nil)
-	proxytest.WantStatus(t, resp, 404)
-	proxytest.WantArrived(t, g)
-}

@@ -18,7 +18,7 @@ package proxy
 //	the order of the stages, and a new one:
 //		handle.go. A stage takes values and returns a result; its place in the results is in record.go
 //	a page of the gate's own address:
-//		gatepages.go, or Settings.Pages for one that another package serves
+//		gatepages.go
 //	headers that are removed from requests:
 //		proxy/internal/header/rerouting.txt for those that change what a server serves, header.go otherwise
 //	time-outs:

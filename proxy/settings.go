@@ -53,10 +53,6 @@ type Settings struct {
 
 	LoadLimits
 
-	// Pages are further pages of the gate's own address, by path. They are asked for with GET and HEAD
-	// only. No login is needed for them. May be nil.
-	Pages map[string]http.Handler
-
 	Config string // SHA-256 of the configuration that these settings come from, for the record
 
 	wrapped map[*policy.Crawler]http.RoundTripper // of crawlers with Wrap, in place of Upstream

@@ -149,7 +149,6 @@ func (g *Gate) settings(text []byte) proxy.Settings {
 	s := proxy.Settings{
 		Engine: g.engine, Upstream: g.wrapped(), Config: snapshot.Digest(string(text)),
 		Passthrough: c.HTTPS.Unseen, Tags: c.Tags.Tags, LoadLimits: c.Limits.LoadLimits,
-		Pages: newDirectories(c.Agents()),
 	}
 	if err := store.KeepConfiguration(g.dir, text); err != nil {
 		g.log.Error("the configuration can't be kept as evidence; check the space and permissions of its folder", "error", err, "sha256", s.Config)

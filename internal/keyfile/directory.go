@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// DirectoryPath is where an agent publishes its directory.
-const DirectoryPath = "/.well-known/http-message-signatures-directory"
-
 // DirectoryType is the media type of a directory.
 const DirectoryType = "application/http-message-signatures-directory+json"
 
