@@ -51,7 +51,7 @@ func (s *Site) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	in := r.Clone(r.Context())
 	in.Host, in.RequestURI, in.Body = host, r.URL.RequestURI(), http.NoBody
-	a := answer{header: http.Header{}}
-	s.pages.ServeHTTP(&a, in)
-	return a.response(r), nil
+	w := recorder{header: http.Header{}}
+	s.pages.ServeHTTP(&w, in)
+	return w.response(r), nil
 }

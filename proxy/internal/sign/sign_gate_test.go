@@ -22,6 +22,7 @@ import (
 	"robotsgate/policy/glob"
 	"robotsgate/proxy"
 	"robotsgate/proxy/internal/proxytest"
+	"robotsgate/proxy/internal/sign"
 )
 
 // A testKey is a SigningKey.
@@ -44,7 +45,7 @@ func (k testKey) Sign(message []byte) []byte { return ed25519.Sign(k.private, me
 const testAgent = "https://bots.example.com"
 
 // signingCrawler returns a crawler with requests that are signed, matched by its name in the User-Agent.
-func signingCrawler(name string, key proxy.SigningKey, change func(*proxy.Signing)) *policy.Crawler {
+func signingCrawler(name string, key sign.Key, change func(*proxy.Signing)) *policy.Crawler {
 	s := proxy.Signing{Key: key, Agent: testAgent}
 	if change != nil {
 		change(&s)
