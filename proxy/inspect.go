@@ -46,7 +46,7 @@ type inspector struct {
 func (i inspector) inspect(ctx context.Context, in *inbound, d *policy.Decision, resp *http.Response, out *response.Recorder) (response.Inspection, *response.Stream) {
 	// These are read before anything is removed: Connection may name them.
 	contentEncoding := strings.Join(resp.Header["Content-Encoding"], ", ")
-	s := response.Inspection{ContentType: htmlmeta.ContentType(resp.Header["Content-Type"]), Received: response.Read(resp.Header)}
+	s := response.Inspection{ContentType: htmlmeta.ContentType(resp.Header["Content-Type"]), Received: response.Fields(resp.Header)}
 	tags := robotstag.ParseHeader(s.Received["Robots-Tag"], s.Received["X-Robots-Tag"])
 	header.Response(resp.Header)
 	if resp.StatusCode == http.StatusSwitchingProtocols {

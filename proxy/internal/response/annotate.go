@@ -42,9 +42,9 @@ var annotators = []annotator{
 	{field: headerLicense, write: writeLicense, reads: []string{"Link", "Tdm-Policy"}},
 }
 
-// Read returns the fields that annotators read. If Connection names one of them, the gate
+// Fields returns the fields that annotators read. If Connection names one of them, the gate
 // removes it from the response later, but its rules still bind the crawler.
-func Read(h http.Header) (received http.Header) {
+func Fields(h http.Header) (received http.Header) {
 	for _, a := range annotators {
 		for _, name := range a.reads {
 			values := h[name]
