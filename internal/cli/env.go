@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -21,16 +20,11 @@ import (
 // Env prints the variables by which clients find the gate and trust its CA.
 type Env struct {
 	Configured
-	Login string `xor:"unset" placeholder:"USER" help:"User of the login; the password is asked for, or the line on standard input."`
-	Unset bool   `xor:"unset" help:"Print lines that unset the variables instead, also those that had a value before."`
 	Shell string `enum:"sh,bash,zsh,fish,powershell" default:"sh" help:"Syntax: sh (also called bash or zsh), fish or powershell."`
 }
 
 // Run prints the variables.
 func (e *Env) Run(ctx context.Context, s console.Streams) error {
-	if e.Unset {
-		return e.unset(s)
-	}
 	c, err := e.load()
 	if err != nil {
 		return err
@@ -45,7 +39,7 @@ func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	}
 	runs, other := doctor.Answers(ctx, proxy, authority)
 	if !runs && !strings.HasSuffix(c.Listen, ":0") {
-		s.Warn("no gate answers at %s: clients with these variables reach nothing until one runs there: robotsgate serve; robotsgate env --unset prints lines that unset the variables", proxy)
+		s.Warn("no gate answers at %s: clients with these variables reach nothing until one runs there: robotsgate serve", proxy)
 	}
 	if other {
 		s.Warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
@@ -56,9 +50,13 @@ func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	} else if err != nil {
 		return err
 	}
-	if proxy, err = e.proxyURL(s, c); err != nil {
-		return err
+	switch known := gate.Crawlers(c); {
+	case known.NeedLogin():
+		s.Note("every client of this gate needs a login: write yours in place of USER:PASSWORD")
+	case known.RefuseUnknown && slices.ContainsFunc(known.Known, func(k *policy.Crawler) bool { return k.Login.Required() }):
+		s.Note("some clients of this gate need a login: write it in front of the address, as USER:PASSWORD@")
 	}
+	proxy = proxyURL(clientenv.Dialable(c.Listen), c)
 	format, quote := "export %s=%s", clientenv.QuoteShell
 	switch e.Shell {
 	case "fish":
@@ -68,23 +66,6 @@ func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	}
 	_, err = fmt.Fprintln(s.Out, strings.Join(clientenv.For(proxy, files).Lines(format, quote), "\n"))
 	return err
-}
-
-// unset prints lines that unset the variables.
-func (e *Env) unset(s console.Streams) error {
-	format := "unset %s"
-	switch e.Shell {
-	case "fish":
-		format = "set -e %s"
-	case "powershell":
-		format = "Remove-Item Env:%s -ErrorAction SilentlyContinue"
-	}
-	for _, v := range clientenv.For("", ca.ClientFiles{}) {
-		if _, err := fmt.Fprintf(s.Out, format+"\n", v.Name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // authorityOf opens the CA of a configuration. It returns the data_dir, too.
@@ -113,26 +94,4 @@ func proxyURL(address string, c *gate.Config) string {
 		return clientenv.WithPlaceholder("http://" + address)
 	}
 	return "http://" + address
-}
-
-// proxyURL returns the URL for the variables, with the login that is asked for.
-func (e *Env) proxyURL(s console.Streams, c *gate.Config) (string, error) {
-	address, known := clientenv.Dialable(c.Listen), gate.Crawlers(c)
-	switch {
-	case e.Login != "":
-		if strings.Contains(e.Login, ":") {
-			return "", errors.New("--login: no user name has a colon: give the user alone, and the password when it is asked for")
-		}
-		password, err := readPassword(s, "Password: ")
-		if err == nil && password == "" {
-			err = errors.New("the password is empty")
-		}
-		u := url.URL{Scheme: "http", User: url.UserPassword(e.Login, password), Host: address}
-		return u.String(), err
-	case known.NeedLogin():
-		s.Note("every client of this gate needs a login: write yours in place of USER:PASSWORD, or let robotsgate env --login USER ask for the password")
-	case known.RefuseUnknown && slices.ContainsFunc(known.Known, func(k *policy.Crawler) bool { return k.Login.Required() }):
-		s.Note("some clients of this gate need a login: robotsgate env --login USER asks for the password")
-	}
-	return proxyURL(address, c), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -21,9 +20,7 @@ type Serve struct {
 	Configured
 	RequestLines
 	Pacing
-	Listen  string  `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
-	Admin   *string `placeholder:"ADDR" help:"Address of the admin listener, in place of the file's; empty: none."`
-	DataDir string  `placeholder:"DIR" help:"Folder for the CA and the snapshots, in place of the file's; a second gate needs one of its own."`
+	Listen string `placeholder:"ADDR" help:"Address to listen on, in place of the file's."`
 }
 
 // Run serves. SIGTERM and SIGINT let requests finish; a second signal ends at once.
@@ -84,7 +81,7 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 // the gate's address and files.
 func (s *Serve) shorter(listen, paste string) string {
 	switch {
-	case s.Listen+s.DataDir != "", strings.HasSuffix(listen, ":0"), s.Config == "-":
+	case s.Listen != "", strings.HasSuffix(listen, ":0"), s.Config == "-":
 		return paste
 	case s.Config == "":
 		return `eval "$(robotsgate env)"`
@@ -119,18 +116,8 @@ func (s *Serve) load() (*gate.Config, error) {
 			return nil, fmt.Errorf("--listen: %w", err)
 		}
 	}
-	if s.Admin != nil {
-		if err := c.SetAdmin(*s.Admin); err != nil {
-			return nil, fmt.Errorf("--admin: %w", err)
-		}
-	}
 	if err := c.CheckPorts(); err != nil {
 		return nil, err
-	}
-	if s.DataDir != "" {
-		if c.DataDir, err = filepath.Abs(s.DataDir); err != nil { // the variables must hold in any folder
-			return nil, fmt.Errorf("--data-dir: %w", err)
-		}
 	}
 	return c, s.apply(c)
 }

@@ -51,7 +51,6 @@ func TestShorterLine(t *testing.T) {
 		{Serve{Configured: Configured{Config: "my gate.yaml"}}, "127.0.0.1:9309", `eval "$(robotsgate env -c 'my gate.yaml')"`},
 		{Serve{}, "127.0.0.1:0", "long"},
 		{Serve{Listen: "127.0.0.1:8080"}, "127.0.0.1:8080", "long"},
-		{Serve{DataDir: "data"}, "127.0.0.1:9309", "long"},
 	} {
 		if got := c.serve.shorter(c.listen, "long"); got != c.want {
 			t.Errorf("%+v at %s: got %s, want %s", c.serve, c.listen, got, c.want)

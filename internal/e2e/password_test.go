@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"io"
-	"os"
 	"os/exec"
 	"reflect"
 	"strings"
@@ -81,34 +80,5 @@ func TestHashPasswordOnTerminal(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestEnvAsksForPassword: env --login asks for the password on the terminal, while its standard
-// output is read by a shell.
-func TestEnvAsksForPassword(t *testing.T) {
-	master, slave, err := pty.Open()
-	if err != nil {
-		t.Skipf("this system has no pseudo-terminals: %v", err)
-	}
-	defer master.Close()
-	s := newScreen()
-	var out strings.Builder
-	cmd := exec.Command("robotsgate", "env", "--login", "news")
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, &out, slave
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	slave.Close()
-	go func() { _, _ = io.Copy(s, master) }()
-	s.shows(t, `(?m)^Password: `)
-	io.WriteString(master, "paper boy\r")
-	if err := cmd.Wait(); err != nil || !strings.HasPrefix(out.String(), "export http_proxy=http://news:paper%20boy@127.0.0.1:9309\n") {
-		t.Errorf("%v: %s", err, out.String())
-	}
-	if strings.Contains(s.text(), "paper") {
-		t.Errorf("the terminal shows the password: %q", s.text())
 	}
 }

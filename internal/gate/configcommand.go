@@ -101,15 +101,3 @@ func (c *Config) SetListen(addr string) error {
 	c.source.Replace("listen", "--listen")
 	return nil
 }
-
-// SetAdmin replaces admin.listen in the same way.
-func (c *Config) SetAdmin(addr string) error {
-	if addr != "" {
-		if err := checkListen(addr); err != nil {
-			return err
-		}
-	}
-	c.Admin.Listen = addr
-	c.source.Replace("admin.listen", "--admin")
-	return nil
-}

@@ -76,5 +76,5 @@ func howToChoose(key string) string {
 	case "listen_transparent":
 		return ", here and in the rules that redirect to it"
 	}
-	return ": robotsgate serve --admin 127.0.0.1:PORT"
+	return ""
 }
