@@ -208,7 +208,7 @@ func TestNewestAnswer(t *testing.T) {
 func TestKeys(t *testing.T) {
 	seen := map[string]bool{}
 	for _, origin := range []string{"http://a.example", "https://a.example", "https://a.example:8443", "https://[2001:db8::1]"} {
-		for _, asker := range []string{"", "Bot", "bot", "Bot/1.0 (+https://a.example/bot)", "tdmrep https://a.example", "Bot; keyid=x"} {
+		for _, asker := range []string{"", "Bot", "bot", "Bot/1.0 (+https://a.example/bot)", "tdmrep https://a.example", askerOf("Bot; keyid=x", ""), askerOf("Bot", "x")} {
 			for _, tdmrep := range []bool{false, true} {
 				s := Scope{origin, tdmrep, asker}
 				if got := ParseKey(s.Key()); got != s || seen[s.Key()] {

@@ -15,7 +15,7 @@ type Scope struct {
 func askerOf(userAgent, keyID string) string {
 	const longest = 256 // stores bound the length of keys
 	if keyID != "" {
-		userAgent += "; keyid=" + keyID
+		userAgent += " · keyid=" + keyID // a User-Agent is in ASCII, so none looks like a signed one
 	}
 	if len(userAgent) > longest {
 		return Digest(userAgent)
