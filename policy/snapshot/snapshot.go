@@ -22,6 +22,8 @@ package snapshot
 //	which files are fetched beside robots.txt:
 //		file.go for what is parsed, scope.go for its place in stores; tdmrepFor of package policy is a model of its
 //		use
+//	what is in memory:
+//		entry.go
 //	where sets are kept:
 //		store.go and archive.go have the contract; internal/store/storetest tests it
 

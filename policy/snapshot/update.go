@@ -86,7 +86,7 @@ func (r *Resolver) answer(q question, asked, since time.Time) (*update, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &update{r.keep(q, known, s, file), s, Fetched}, nil
+	return &update{r.accept(q, known, s, file), s, Fetched}, nil
 }
 
 // fetch returns an origin's answer, with the file parsed if it has one.
@@ -109,8 +109,8 @@ func (r *Resolver) fetch(q question, known *entry) (s *Snapshot, file content, e
 	return s, file, err
 }
 
-// keep adds an answer to what is known. It saves the result before a request can be decided by it.
-func (r *Resolver) keep(q question, known *entry, s *Snapshot, file content) *entry {
+// accept adds an answer to what is known. It saves the result before a request can be decided by it.
+func (r *Resolver) accept(q question, known *entry, s *Snapshot, file content) *entry {
 	if now := r.get(q.key); now != nil {
 		known = now
 	}
