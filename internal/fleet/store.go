@@ -34,8 +34,8 @@ const (
 	lastPoll     = 200 * time.Millisecond
 )
 
-// Load returns the set of a key, merged from this gate's own store and the shared one. ok is false if
-// neither has one. While the shared store is away it returns the own set.
+// Load returns the set of a key, merged from this gate's disk and Valkey. ok is false if neither has one. While Valkey
+// is away it returns that of the disk.
 func (f *Fleet) Load(ctx context.Context, key string) (snapshot.Set, bool) {
 	known, ok := f.local.Load(ctx, key)
 	theirs, _, err := f.read(ctx, key)
@@ -116,7 +116,7 @@ func (f *Fleet) saveValue(ctx context.Context, name, version string, text []byte
 	return saved, err
 }
 
-// Save keeps sets in this gate's own store, and shares them. An error is one of the own store.
+// Save keeps sets on this gate's disk, and shares them. An error is one of the disk.
 func (f *Fleet) Save(ctx context.Context, sets map[string]snapshot.Set) (err error) {
 	var all sync.WaitGroup
 	all.Go(func() { err = f.local.Save(ctx, sets) }) // evidence does not wait for the store

@@ -16,8 +16,9 @@ type Store interface {
 	// there is none, or if it can't be read.
 	Load(ctx context.Context, key string) (set Set, ok bool)
 
-	// Save keeps the sets, by key, in place of those that the store has under these keys, and
-	// forgets those that are empty. The map belongs to the store only during the call.
+	// Save keeps the sets, by key, in place of those under these keys, and forgets those that are empty. A store
+	// that gates share may [Merge] them with those, so that a late result replaces nothing newer. The map belongs
+	// to the store only during the call.
 	Save(ctx context.Context, sets map[string]Set) error
 
 	// Acquire asks for permission to fetch a file, so that of several processes only
