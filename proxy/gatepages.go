@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
 	"robotsgate/internal/logtext"
 	"robotsgate/policy/canonical"
+	"robotsgate/proxy/internal/client"
 	"robotsgate/proxy/internal/header"
 )
 
@@ -47,7 +47,7 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) {
 	}
 	facts := gateFacts{Address: p.ownAddress(r), NeedLogin: p.settings.Load().Engine.Crawlers().NeedLogin()}
 	facts.Host, facts.Port, _ = net.SplitHostPort(facts.Address)
-	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && a.Addr().Unmap().IsLoopback() {
+	if client.AddrOf(connOf(r).client).IsLoopback() {
 		facts.StatusPage = p.StatusPage
 	}
 	facts.Proxy = "http://" + facts.Address

@@ -56,12 +56,9 @@ func newInbound(s *Settings, r *http.Request) inbound {
 		header.Trim(r.Header)
 	}
 	in := inbound{
-		id: rand.Text(), start: time.Now(), settings: s, conn: c, method: r.Method, header: r.Header,
+		id: rand.Text(), start: time.Now(), settings: s, conn: c, client: client.AddrOf(c.client), method: r.Method, header: r.Header,
 		protoMajor: r.ProtoMajor, protoMinor: r.ProtoMinor, hasBody: r.ContentLength != 0,
 		tunnel: c.tunnel != nil && c.tunnel.authority != "", closeAfter: header.AmbiguousFraming(r),
-	}
-	if a, err := netip.ParseAddrPort(r.RemoteAddr); err == nil {
-		in.client = a.Addr().Unmap()
 	}
 	if c.tunnel != nil {
 		in.login = c.tunnel.login // Proxy-Authorization inside the tunnel is not meant for the gate
@@ -73,9 +70,7 @@ func newInbound(s *Settings, r *http.Request) inbound {
 
 // newTunnelInbound returns what is known of a tunnel for which the client has sent no CONNECT.
 func newTunnelInbound(s *Settings, c *connection, login *auth.Login) inbound {
-	in := inbound{id: rand.Text(), start: time.Now(), settings: s, conn: c, login: login, method: http.MethodConnect, protoMajor: 1, protoMinor: 1}
-	in.client = client.AddrOf(c.client)
-	return in
+	return inbound{id: rand.Text(), start: time.Now(), settings: s, conn: c, client: client.AddrOf(c.client), login: login, method: http.MethodConnect, protoMajor: 1, protoMinor: 1}
 }
 
 // lead completes a request with its target.

@@ -52,6 +52,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // AddrOf returns the address of the peer.
 func AddrOf(c net.Conn) netip.Addr {
+	if a, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return a.AddrPort().Addr().Unmap()
+	}
 	a, _ := netip.ParseAddrPort(c.RemoteAddr().String())
 	return a.Addr().Unmap()
 }
