@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
 
 	"robotsgate/internal/evidence"
 	"robotsgate/internal/field"
@@ -47,16 +46,10 @@ func (c Config) Warn(m *field.Mistakes) {
 	m.Require(c.KeyFile == "" || c.File != "", "audit_key_file", "without log.audit there is no log, and the key is not used: set log.audit, too")
 }
 
-// oldKeyBytes is the least length of the secret that versions before had in the key file.
-const oldKeyBytes = 32
-
 // loadKey loads the key of the audit log, which others must not be able to read.
 func loadKey(file string) (*keyfile.Key, error) {
 	key, err := keyfile.Load(file)
 	if err != nil {
-		if text, errRead := field.ReadFile(file); errRead == nil && len(text) >= oldKeyBytes && !strings.Contains(string(text), "-----BEGIN") {
-			return nil, fmt.Errorf("%w. In versions before, %d or more secret bytes stood here; now it is the Ed25519 key that signs the checkpoints of the log", err, oldKeyBytes)
-		}
 		return nil, err
 	}
 	if info, err := os.Stat(file); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o027 != 0 {

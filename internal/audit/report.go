@@ -42,9 +42,8 @@ func (a *Reading) Print(s console.Streams) error {
 	if a.ID != "" && a.Replay == nil {
 		return a.printRecord(s)
 	}
-	_, terminal := console.Terminal(s.Out)
 	s, out := buffered(s)
-	reports := a.reports(s, terminal)
+	reports := a.reports(s)
 	if a.Verify != nil {
 		a.File = Ordered(a.File)
 	}
@@ -128,7 +127,7 @@ func (a *Reading) lines(s console.Streams, v *verifyReport, done *atomic.Int64, 
 }
 
 // reports returns the reports that are asked for.
-func (a *Reading) reports(s console.Streams, terminal bool) (all []report) {
+func (a *Reading) reports(s console.Streams) (all []report) {
 	if a.Verify != nil {
 		all = append(all, &verifyReport{evidence.NewVerifier(*a.Verify), *a.Verify, a.Strict})
 	}
@@ -136,7 +135,7 @@ func (a *Reading) reports(s console.Streams, terminal bool) (all []report) {
 		all = append(all, &replayReport{Replay: a.Replay, s: s, id: a.ID, counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}})
 	}
 	if all == nil {
-		all = append(all, &sumReport{Summary: &Summary{}, terminal: terminal, s: s})
+		all = append(all, &sumReport{Summary: &Summary{}, s: s})
 	}
 	return all
 }

@@ -73,9 +73,8 @@ type Summary struct {
 	Hosts    Tally
 	Rules    Tally // by origin, line and text of the rule
 	Failures Tally // by error
-	Hours    Tally // by the hour of their arrival, in the form of Hour
 
-	Preferences Preferences
+	Preferences Tally // by category and value
 }
 
 // A Tally counts by names. To bound the memory, long names are cut, and the names with the smallest
@@ -133,9 +132,6 @@ const (
 	noDecision = "no decision"
 )
 
-// Hour is the form of the names of a summary's hours, which are in UTC.
-const Hour = "2006-01-02 15:00"
-
 // Line takes the next line.
 func (s *Summary) Line(l *Line) {
 	r := l.Record
@@ -155,7 +151,6 @@ func (s *Summary) Line(l *Line) {
 	if r.Decision == "" {
 		s.Undecided++
 	}
-	s.Hours.add(r.Time.UTC().Format(Hour), r)
 	s.Gates.add(cmp.Or(r.Gate, noGate), r)
 	s.Reasons.add(cmp.Or(string(r.Refused), r.Reason, noDecision), r)
 	s.Crawlers.add(cmp.Or(r.Crawler, noCrawler), r)
@@ -165,65 +160,26 @@ func (s *Summary) Line(l *Line) {
 	if r.Rule != "" {
 		s.Rules.add(fmt.Sprintf("%s line %d: %s", r.Origin, r.Line, r.Rule), r)
 	}
-	s.Preferences.add(r)
+	s.addPreferences(r)
 	if r.Error != "" {
 		s.Errors++
 		s.Failures.add(r.Error, r)
 	}
 }
 
-// Preferences counts requests and origins by the usage preferences that were in force for them. Its
-// memory is bounded as that of a [Tally].
-type Preferences struct {
-	Estimated bool // there are more origins, or preferences, than can be counted
-	requests  Tally
-	seen      map[[2]string]bool // preferences with their origins
-	origins   map[string]int     // by preference
-}
-
-// A Stated is the count of a preference.
-type Stated struct {
-	Named       // such as train-ai=n
-	Origins int // for some URL of which it was in force
-}
-
-func (p *Preferences) add(r *record.Record) {
+// addPreferences counts the usage preferences that were in force for a request, once for each category: n of any source
+// counts.
+func (s *Summary) addPreferences(r *record.Record) {
 	if len(r.Usage) == 0 {
 		return
 	}
-	values := map[string]string{} // n of any source counts
+	values := map[string]string{}
 	for _, u := range r.Usage {
 		if values[u.Use] != "n" && (u.Value == "y" || u.Value == "n") {
 			values[u.Use] = u.Value
 		}
 	}
-	if p.seen == nil {
-		p.seen, p.origins = map[[2]string]bool{}, map[string]int{}
-	}
 	for use, value := range values {
-		name := use[:min(len(use), maxName)] + "=" + value
-		p.requests.add(name, r)
-		key := [2]string{name, r.Origin[:min(len(r.Origin), maxName)]}
-		switch {
-		case p.seen[key]:
-		case len(p.seen) < maxNames:
-			p.seen[key] = true
-			p.origins[name]++
-		default:
-			p.Estimated = true
-		}
+		s.Preferences.add(use+"="+value, r)
 	}
-}
-
-// Len returns the number of preferences.
-func (p *Preferences) Len() int { return p.requests.Len() }
-
-// Top returns the n preferences with the most requests.
-func (p *Preferences) Top(n int) []Stated {
-	p.Estimated = p.Estimated || p.requests.Estimated
-	all := make([]Stated, 0, min(n, p.Len()))
-	for _, named := range p.requests.Top(n) {
-		all = append(all, Stated{named, p.origins[named.Name]})
-	}
-	return all
 }

@@ -18,31 +18,12 @@ var outputs embed.FS
 
 var templates = console.Templates(outputs, "reports/*.txt", template.FuncMap{
 	"table":   table,
-	"stated":  statedTable,
 	"firstOf": firstOf,
 })
 
 // printReport prints a report with the template of a name.
 func printReport(w io.Writer, name string, report any) error {
 	return templates.ExecuteTemplate(w, name+".txt", report)
-}
-
-// statedTable returns the counts of usage preferences, after an empty line; nothing if there are none.
-func statedTable(rows []Stated, total int, estimated bool) string {
-	if len(rows) == 0 {
-		return ""
-	}
-	all := make([]Named, 0, len(rows))
-	for _, r := range rows {
-		all = append(all, r.Named)
-	}
-	var b strings.Builder
-	lines := strings.Split(strings.TrimSuffix(table(firstOf("by usage preference", all, total, estimated), all), "\n"), "\n")
-	fmt.Fprintf(&b, "%s\n%s %9s\n", lines[0], lines[1], "origins")
-	for i, r := range rows {
-		fmt.Fprintf(&b, "%s %9d\n", lines[2+i], r.Origins)
-	}
-	return b.String()
 }
 
 // firstOf returns the title of a table with the first rows of a total, which are estimated if there are
