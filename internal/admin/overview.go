@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"hash/maphash"
 	"strings"
 	"sync"
 	"time"
@@ -76,9 +75,6 @@ type State struct {
 	Causes  []Cause         `json:"undecided_by"` // of Hour.Undecided
 	Hosts   []Tally[string] `json:"denied_hosts"`
 	Rules   []Tally[Rule]   `json:"denying_rules"`
-	Stated  []Stated        `json:"usage_stated"`           // in the last hour
-	Stating int             `json:"usage_origins"`          // origins that have stated anything
-	AtLeast bool            `json:"usage_origins_at_least"` // there are more than can be counted
 
 	Refusals []Refusal `json:"refusals"`            // the newest first
 	Seen     []Crawler `json:"requests_by_crawler"` // since Started
@@ -95,7 +91,6 @@ type Overview struct {
 	minutes ring[minute]
 	hosts   recent[string]
 	rules   recent[Rule]
-	stating stating
 
 	refusals refusals
 	crawlers byCrawler
@@ -111,7 +106,7 @@ func NewOverview() *Overview {
 	return &Overview{
 		started: time.Now(), seconds: newRing[uint64](rateOver + 1), minutes: newRing[minute](Minutes),
 		hosts: recent[string]{newRing[window[string]](windows)}, rules: recent[Rule]{newRing[window[Rule]](windows)},
-		crawlers: byCrawler{}, stating: stating{seed: maphash.MakeSeed(), windows: newRing[statedWindow](windows)},
+		crawlers: byCrawler{},
 	}
 }
 
@@ -132,7 +127,6 @@ func (o *Overview) Request(x *record.Record) {
 	case "deny":
 		o.deniedLocked(x, at)
 	}
-	o.stating.add(x, at)
 	if refusal != nil {
 		o.refusals.add(*refusal)
 	}
@@ -187,7 +181,6 @@ func (o *Overview) State() State {
 		Hosts: o.hosts.top(this, Top, strings.Compare), Rules: o.rules.top(this, Top, Rule.compare),
 		Refusals: o.refusals.latest(Latest), Seen: o.crawlers.busiest(Crawlers),
 	}
-	s.Stated, s.Stating, s.AtLeast = o.stating.count(this)
 	var causes [len(kinds)]uint64
 	for at, had := range o.minutes.until(this, Minutes) {
 		m := Minute{Begin: time.Unix(at*60, 0).UTC(), Counts: had.Counts}

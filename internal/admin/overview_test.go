@@ -14,6 +14,7 @@ import (
 	"robotsgate/policy"
 	"robotsgate/policy/robotstxt"
 	"robotsgate/policy/snapshot"
+	"robotsgate/policy/usage"
 )
 
 // ended is the record of a request that ends now.
@@ -326,5 +327,17 @@ func TestCrawlers(t *testing.T) {
 	}
 	if n := len(o.State().Seen); n != Crawlers {
 		t.Errorf("%d crawlers are shown, want %d", n, Crawlers)
+	}
+}
+
+// TestReservedRule: a preference that denies is among the rules that deny.
+func TestReservedRule(t *testing.T) {
+	o := NewOverview()
+	x := ended("http://a.example/x", &policy.Decision{Enforced: true, Reason: policy.ByUsage,
+		Reserved: usage.Preference{Category: "train-ai", Source: usage.ContentUsage, In: usage.InRobots, Line: 4}})
+	o.Request(x)
+	want := Rule{Origin: "http://a.example", Line: 4, Text: "train-ai=n from content-usage", Usage: true}
+	if rules := o.State().Rules; len(rules) != 1 || rules[0].Of != want {
+		t.Errorf("got %+v, want %+v", rules, want)
 	}
 }

@@ -5,21 +5,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"robotsgate/policy/usage"
 )
 
-// TestTables: the page and the API have the origins for which requests wait, if there is a pace, and the origins by what
-// they state about the use of their content, if any does.
+// TestTables: the page and the API have the origins for which requests wait, if there is a pace.
 func TestTables(t *testing.T) {
 	var queues []Queue
 	for i := range 30 {
 		queues = append(queues, Queue{Origin: fmt.Sprintf("https://%d.example", i), Waiting: 30 - i, Longest: 1.25})
 	}
-	stating := func(all ...usage.Preference) origin {
-		return origin{seen: seen(stated("http://a.example", all...))}
-	}
-	const waiting, stated = "Waiting for their turn", "about the use of their content"
+	const waiting = "Waiting for their turn"
 	for _, c := range []struct {
 		name    string
 		o       origin
@@ -33,9 +27,6 @@ func TestTables(t *testing.T) {
 		{"queues", origin{queues: func() []Queue { return queues }}, waiting,
 			`<a href="/origin?origin=https%3a%2f%2f0.example"><bdi>https://0.example</bdi></a></th><td class="n">30</td><td class="n">1.2</td>`,
 			"queues", maxQueues},
-		{"nothing stated", stating(), stated, "", "usage_stated", 0},
-		{"a reservation", stating(usage.Preference{Category: "train-ai"}, usage.Preference{Category: "<b>", Allowed: true}), stated,
-			`<tr><th scope="row">train-ai</th><td class="n">1</td><td class="n">0</td></tr>`, "usage_stated", 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := listener(t, &c.o)
