@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,16 +24,21 @@ import (
 	"robotsgate/proxy"
 )
 
-// Check decides about URLs without sending the requests.
-type Check struct {
+// An Asker has the options of check and usage that say who asks, and by which robots.txt.
+type Asker struct {
 	Configured
 	Agent   string   `placeholder:"UA" help:"User-Agent that the crawler sends."`
 	Token   []string `sep:"none" placeholder:"T" help:"Product token that the crawler obeys; the first with a group counts."`
-	Crawler string   `placeholder:"NAME" help:"Decide for this crawler of FILE. Without it, for the crawler that --agent alone identifies."`
-	Robots  string   `placeholder:"FILE" help:"Decide by this robots.txt; - is standard input. Without it the origin's is fetched."`
-	JSON    bool     `help:"Print JSON, one object for each URL."`
-	Batch   bool     `help:"Read JSON lines from standard input and answer each with one."`
-	URL     []string `arg:"" optional:"" name:"URL" help:"URLs to decide about."`
+	Crawler string   `placeholder:"NAME" help:"Ask for this crawler of FILE. Without it, for the crawler that --agent alone identifies."`
+	Robots  string   `placeholder:"FILE" help:"Read this robots.txt; - is standard input. Without it the origin's is fetched."`
+}
+
+// Check decides about URLs without sending the requests.
+type Check struct {
+	Asker
+	JSON  bool     `help:"Print JSON, one object for each URL."`
+	Batch bool     `help:"Read JSON lines from standard input and answer each with one."`
+	URL   []string `arg:"" optional:"" name:"URL" help:"URLs to decide about."`
 }
 
 // Run decides and prints.
@@ -50,7 +54,6 @@ func (c *Check) Run(ctx context.Context, s console.Streams) error {
 		return err
 	}
 	defer done()
-	c.noteGate(ctx, s)
 	status := console.Exit(0)
 	for _, url := range c.URL {
 		t, err := c.target(url)
@@ -92,7 +95,7 @@ func explained(t canonical.Target, err error) error {
 const noHost = "file.invalid"
 
 // target parses a URL. With --robots a path is enough: only overrides need the host.
-func (c *Check) target(url string) (canonical.Target, error) {
+func (c *Asker) target(url string) (canonical.Target, error) {
 	if c.Robots == "" {
 		return canonical.ReadURL(url)
 	}
@@ -108,24 +111,6 @@ func (c *Check) target(url string) (canonical.Target, error) {
 	}
 	t.Path = canonical.PathOf(url) // as a robots.txt compares it, though the gate may not send it
 	return t, nil
-}
-
-// noteGate says that a gate runs which may decide otherwise, since the command does not have its configuration.
-func (c *Check) noteGate(ctx context.Context, s console.Streams) {
-	if c.Config != "" || c.Robots != "" {
-		return
-	}
-	admin := cmp.Or(strings.TrimSuffix(os.Getenv("ROBOTSGATE_ADMIN"), "/"), "http://"+gate.DefaultConfig().Admin.Listen)
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, admin+"/readyz", nil)
-	if err != nil {
-		return
-	}
-	if resp, err := (&http.Transport{}).RoundTrip(r); err == nil {
-		resp.Body.Close()
-		s.Note("a gate runs; this decides without its configuration, which -c FILE names. The gate itself says: curl --noproxy '*' '%s/api/decision?url=URL'", admin)
-	}
 }
 
 // decider returns a function that decides by the file of --robots, or else as a gate does.
@@ -195,7 +180,7 @@ func noteTokens(s console.Streams, tokens []string) {
 }
 
 // crawler returns the crawler that the options identify.
-func (c *Check) crawler(all policy.Crawlers) (*policy.Crawler, error) {
+func (c *Asker) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 	k, names := all.Identify(policy.Client{UserAgent: c.Agent}), all.Names()
 	switch {
 	case c.Crawler != "":

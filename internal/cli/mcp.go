@@ -90,7 +90,7 @@ func (l *local) check(ctx context.Context, q mcp.Question) (*policy.Explanation,
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
-	c := Check{Agent: q.Agent, Crawler: q.Crawler}
+	c := Asker{Agent: q.Agent, Crawler: q.Crawler}
 	if q.Token != "" {
 		c.Token = []string{q.Token}
 	}

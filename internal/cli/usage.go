@@ -16,17 +16,13 @@ import (
 
 // Usage prints what the content of a URL may be used for.
 type Usage struct {
-	Configured
-	Agent   string   `placeholder:"UA" help:"User-Agent that the crawler sends."`
-	Token   []string `sep:"none" placeholder:"T" help:"Product token that the crawler obeys; the first with a group counts."`
-	Crawler string   `placeholder:"NAME" help:"The preferences for this crawler of FILE. Without it, for the crawler that --agent alone identifies."`
-	Robots  string   `placeholder:"FILE" help:"Read this robots.txt; - is standard input."`
-	Header  []string `placeholder:"'NAME: VALUE'" sep:"none" help:"A header line of the response; may be repeated."`
-	HTML    string   `placeholder:"FILE" help:"Read the head of this page; - is standard input."`
-	TDMRep  string   `name:"tdmrep" placeholder:"FILE" help:"Read this tdmrep.json; - is standard input."`
-	JSON    bool     `help:"Print JSON."`
-	Batch   bool     `help:"Read JSON lines from standard input and answer each with one."`
-	URL     string   `arg:"" optional:"" name:"URL" help:"The URL."`
+	Asker
+	Header []string `placeholder:"'NAME: VALUE'" sep:"none" help:"A header line of the response; may be repeated."`
+	HTML   string   `placeholder:"FILE" help:"Read the head of this page; - is standard input."`
+	TDMRep string   `name:"tdmrep" placeholder:"FILE" help:"Read this tdmrep.json; - is standard input."`
+	JSON   bool     `help:"Print JSON."`
+	Batch  bool     `help:"Read JSON lines from standard input and answer each with one."`
+	URL    string   `arg:"" optional:"" name:"URL" help:"The URL."`
 }
 
 // Run reads what there is about the URL, and prints the preferences.
@@ -43,7 +39,7 @@ func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 	}
 	cfg.Overrides = nil // they are the operator's, not the publisher's
 	noteTokens(s, u.Token)
-	crawler, err := u.asCheck().crawler(gate.Crawlers(cfg))
+	crawler, err := u.crawler(gate.Crawlers(cfg))
 	if err != nil {
 		return err
 	}
@@ -74,11 +70,6 @@ func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 	return cmp.Or(err, read.Failed)
 }
 
-// asCheck returns a Check with the same options, to choose the crawler and to parse the URL.
-func (u *Usage) asCheck() *Check {
-	return &Check{Configured: u.Configured, Agent: u.Agent, Token: u.Token, Crawler: u.Crawler, Robots: u.Robots}
-}
-
 // local reports whether an option gives something to read, so that nothing is fetched.
 func (u *Usage) local() bool {
 	return u.Robots != "" || len(u.Header) > 0 || u.HTML != "" || u.TDMRep != ""
@@ -95,9 +86,9 @@ func (u *Usage) given(s console.Streams, cfg *gate.Config, crawler *policy.Crawl
 	if ins > 1 {
 		return r, errors.New("- is standard input, which can be only one of --robots, --html and --tdmrep: name files for the others")
 	}
-	check := u.asCheck()
-	check.Robots = cmp.Or(check.Robots, "none") // a path is enough for a URL
-	target, err := check.target(u.URL)
+	ask := u.Asker
+	ask.Robots = cmp.Or(ask.Robots, "none") // a path is enough for a URL
+	target, err := ask.target(u.URL)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", u.URL, err)
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
-	"strconv"
 
 	"robotsgate/internal/ca"
 	"robotsgate/proxy"
@@ -17,24 +15,7 @@ import (
 func Upstream(c *Config, roots *x509.CertPool, own []netip.AddrPort, d *proxy.OriginConns) (*proxy.Transport, error) {
 	e := c.Egress
 	e.Roots, e.Own = roots, func() []netip.AddrPort { return own }
-	e.HowToPermit = func(addr netip.Addr) string { return howToPermit(c, addr) }
 	return proxy.NewTransport(e, d)
-}
-
-// howToPermit says how to permit an address that only egress.allow_private can.
-func howToPermit(c *Config, addr netip.Addr) string {
-	// In quotes, since YAML would read the colons of IPv6.
-	network := strconv.Quote(netip.PrefixFrom(addr, addr.BitLen()).String())
-	line, file := "egress: {allow_private: ["+network+"]}", filepath.Base(c.File())
-	switch {
-	case c.File() == "":
-		return "Start the gate with -c FILE, and with this line in FILE: " + line
-	case !c.Has("egress"):
-		return "Add this line to " + file + ": " + line
-	case !c.Has("egress.allow_private"):
-		return "Add this line below egress: in " + file + ": allow_private: [" + network + "]"
-	}
-	return "Add " + network + " to egress.allow_private in " + file + "."
 }
 
 // Roots returns the roots for origins' certificates.

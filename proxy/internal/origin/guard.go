@@ -94,11 +94,10 @@ func (g *guard) address(to netip.AddrPort) error {
 	if g.special.SafeAddr(addr) == nil {
 		return nil
 	}
-	p := &prohibited{why: fmt.Sprintf("address %s is special-purpose; egress.allow_private can permit it", addr)}
-	if g.HowToPermit != nil {
-		p.advice = g.HowToPermit(addr)
+	return &prohibited{
+		why:    fmt.Sprintf("address %s is special-purpose; egress.allow_private can permit it", addr),
+		advice: fmt.Sprintf("This entry of the gate's configuration does: egress: {allow_private: [%q]}", netip.PrefixFrom(addr, addr.BitLen())), // in quotes, since YAML would read the colons of IPv6
 	}
-	return p
 }
 
 // isOwn reports whether the gate listens on an address.

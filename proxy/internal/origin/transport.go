@@ -42,9 +42,6 @@ type Config struct {
 
 	Roots *x509.CertPool          // for the certificates of origins; nil: the system's
 	Own   func() []netip.AddrPort // where the gate listens, which is forbidden; nil: nowhere
-
-	// HowToPermit returns what a refusal advises if AllowPrivate does not permit an address; nil: nothing.
-	HowToPermit func(netip.Addr) string
 }
 
 // Check reports values that make no sense, and a CAFile without certificates.
