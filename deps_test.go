@@ -48,7 +48,7 @@ var imports = map[string][]string{
 	"internal/store":          {"internal/logtext", "internal/wholefile", "policy/canonical", "policy/snapshot"},
 	"internal/admin": {
 		"internal/audit", "internal/field", "internal/fleet", "internal/logtext", "internal/record", "policy",
-		"policy/canonical", "policy/robotstxt", "policy/snapshot",
+		"policy/canonical", "policy/pace", "policy/robotstxt", "policy/snapshot",
 	},
 	"internal/replay": {
 		"internal/logtext", "internal/record", "policy", "policy/canonical", "policy/robotstxt", "policy/snapshot",

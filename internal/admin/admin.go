@@ -18,6 +18,7 @@ import (
 	"robotsgate/internal/logtext"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
+	"robotsgate/policy/pace"
 )
 
 // Options are the sources of the answers.
@@ -32,7 +33,7 @@ type Options struct {
 
 	Connections func() Connections
 	Sizes       func() []Size
-	Queues      func() []Queue      // the origins for which requests wait, those with the most first; nil: there is no pace
+	Queues      func() []pace.Queue // the origins for which requests wait, those with the most first; nil: there is no pace
 	Alerts      func() []Alert      // of the gate itself; nil: none
 	Fleet       func() fleet.Status // nil: the gate is in none
 	Evidence    func() audit.Status // nil: there is no audit log

@@ -23,12 +23,13 @@ import (
 	"robotsgate/internal/store/storetest"
 	"robotsgate/policy"
 	"robotsgate/policy/glob"
+	"robotsgate/policy/pace"
 	"robotsgate/policy/snapshot"
 )
 
 // An origin answers for every host, and counts the fetches.
 type origin struct {
-	queues  func() []Queue      // of the pacer; nil: there is no pace
+	queues  func() []pace.Queue // of the pacer; nil: there is no pace
 	fleet   func() fleet.Status // nil: there is none
 	log     func() audit.Status // the audit log; nil: there is none
 	status  int

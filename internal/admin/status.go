@@ -8,6 +8,7 @@ import (
 	"robotsgate/internal/audit"
 	"robotsgate/internal/fleet"
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 	"robotsgate/policy/snapshot"
 )
 
@@ -18,13 +19,6 @@ type Size struct {
 	Entries int64  `json:"entries"`
 	Bytes   int64  `json:"bytes"`
 	Bound   int64  `json:"bound"` // on Bytes
-}
-
-// A Queue is an origin for which requests wait for their turn.
-type Queue struct {
-	Origin  string  `json:"origin"`
-	Waiting int     `json:"waiting"`
-	Longest float64 `json:"longest"` // seconds that one of them has waited
 }
 
 // maxQueues bounds the queues on the page and in the answer of the API.
@@ -51,7 +45,7 @@ type status struct {
 	Alerts      []Alert           `json:"alerts"`
 	Unreachable []snapshot.Outage `json:"unreachable"`
 	Sizes       []Size            `json:"sizes"`
-	Queues      []Queue           `json:"queues"`
+	Queues      []pace.Queue      `json:"queues"`
 	Waiting     int               `json:"waiting"` // in all queues
 	Fleet       *fleet.Status     `json:"fleet,omitempty"`
 	Evidence    *audit.Status     `json:"evidence,omitempty"`
@@ -92,7 +86,7 @@ func (a *admin) status() status {
 		o.Since, o.Tried, o.Next = second(o.Since), second(o.Tried), second(o.Next)
 		s.Unreachable = append(s.Unreachable, o)
 	}
-	s.Queues = []Queue{}
+	s.Queues = []pace.Queue{}
 	if s.Paced = a.Queues != nil; s.Paced {
 		all := a.Queues()
 		for _, q := range all {

@@ -5,13 +5,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"robotsgate/policy/pace"
 )
 
 // TestTables: the page and the API have the origins for which requests wait, if there is a pace.
 func TestTables(t *testing.T) {
-	var queues []Queue
+	var queues []pace.Queue
 	for i := range 30 {
-		queues = append(queues, Queue{Origin: fmt.Sprintf("https://%d.example", i), Waiting: 30 - i, Longest: 1.25})
+		queues = append(queues, pace.Queue{Origin: fmt.Sprintf("https://%d.example", i), Waiting: 30 - i, Longest: 1.25})
 	}
 	const waiting = "Waiting for their turn"
 	for _, c := range []struct {
@@ -23,8 +25,8 @@ func TestTables(t *testing.T) {
 		rows    int
 	}{
 		{"no pace", origin{}, waiting, "", "queues", 0},
-		{"no queue", origin{queues: func() []Queue { return nil }}, waiting, "No request waits.", "queues", 0},
-		{"queues", origin{queues: func() []Queue { return queues }}, waiting,
+		{"no queue", origin{queues: func() []pace.Queue { return nil }}, waiting, "No request waits.", "queues", 0},
+		{"queues", origin{queues: func() []pace.Queue { return queues }}, waiting,
 			`<a href="/origin?origin=https%3a%2f%2f0.example"><bdi>https://0.example</bdi></a></th><td class="n">30</td><td class="n">1.2</td>`,
 			"queues", maxQueues},
 	} {

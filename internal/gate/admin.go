@@ -26,7 +26,7 @@ func (g *Gate) administer() {
 	}
 	a.History = g.history
 	if g.config.Pace.On() {
-		a.Queues = g.queues
+		a.Queues = g.pacer.Queues
 	}
 	if g.fleet != nil {
 		a.Fleet = g.fleet.Status

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"robotsgate/internal/admin"
 	"robotsgate/internal/store"
 	"robotsgate/policy"
 	"robotsgate/policy/cache"
@@ -108,12 +107,4 @@ type countedFetches struct {
 func (f countedFetches) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.pacer.Started(r.URL.Scheme + "://" + r.URL.Host)
 	return f.RoundTripper.RoundTrip(r)
-}
-
-// queues returns the origins for which requests wait, for the status page.
-func (g *Gate) queues() (all []admin.Queue) {
-	for _, q := range g.pacer.Queues() {
-		all = append(all, admin.Queue{Origin: q.Origin, Waiting: q.Waiting, Longest: q.Longest.Seconds()})
-	}
-	return all
 }

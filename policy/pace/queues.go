@@ -3,14 +3,13 @@ package pace
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 // A Queue is an origin for which requests wait.
 type Queue struct {
-	Origin  string
-	Waiting int
-	Longest time.Duration // that one of them has waited
+	Origin  string  `json:"origin"`
+	Waiting int     `json:"waiting"`
+	Longest float64 `json:"longest"` // seconds that one of them has waited
 }
 
 // Waiting returns the number of requests that wait.
@@ -28,7 +27,7 @@ func (p *Pacer) Queues() (all []Queue) {
 	for o := range p.queued {
 		q := Queue{Origin: o.name, Waiting: o.waiting}
 		for w := range o.all() {
-			q.Longest = max(q.Longest, now-w.arrived)
+			q.Longest = max(q.Longest, (now - w.arrived).Seconds())
 		}
 		all = append(all, q)
 	}
