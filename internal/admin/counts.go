@@ -18,10 +18,10 @@ const Crawlers = 100
 
 // A Crawler counts the requests of one crawler since the start.
 type Crawler struct {
-	Name     string    `json:"name"`
-	Requests uint64    `json:"requests"`
-	Counts             // which add up to Requests
-	Seen     time.Time `json:"last_seen"`
+	Name          string    `json:"name"`
+	Requests      uint64    `json:"requests"`
+	record.Counts           // which add up to Requests
+	Seen          time.Time `json:"last_seen"`
 }
 
 // byCrawler counts requests by the name of their crawler.
@@ -43,7 +43,7 @@ func (b byCrawler) add(x *record.Record, end int64) {
 	}
 	c.Requests++
 	c.Seen = time.Unix(end, 0).UTC()
-	c.count(x)
+	c.Count(x)
 }
 
 // busiest returns the n crawlers with the most requests, in order.

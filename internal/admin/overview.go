@@ -15,46 +15,10 @@ const Minutes = 60
 // rateOver is the number of seconds that the rate is measured over.
 const rateOver = 10
 
-// Counts are numbers of requests by decision.
-type Counts struct {
-	Allowed   uint64 `json:"allowed"`
-	Denied    uint64 `json:"denied"`
-	Reported  uint64 `json:"reported"`  // would be denied, but report mode let them through
-	Undecided uint64 `json:"undecided"` // malformed, prohibited, a name that does not resolve
-	Refused   uint64 `json:"refused"`   // for another reason than the decision: too early, beyond a budget, at a limit
-}
-
-// Sum returns the number of all requests.
-func (c Counts) Sum() uint64 { return c.Allowed + c.Denied + c.Reported + c.Undecided + c.Refused }
-
-func (c *Counts) add(more Counts) {
-	c.Allowed += more.Allowed
-	c.Denied += more.Denied
-	c.Reported += more.Reported
-	c.Undecided += more.Undecided
-	c.Refused += more.Refused
-}
-
-// count adds a request.
-func (c *Counts) count(x *record.Record) {
-	switch {
-	case x.Decision == "":
-		c.Undecided++
-	case x.Refused != "":
-		c.Refused++
-	case x.Reported():
-		c.Reported++
-	case x.Decision == "allow":
-		c.Allowed++
-	default:
-		c.Denied++
-	}
-}
-
 // A Minute counts the requests that ended in it.
 type Minute struct {
 	Begin time.Time `json:"begin"`
-	Counts
+	record.Counts
 }
 
 // A Rule is the reason of denials: a line of a robots.txt, a usage preference, or an override.
@@ -69,8 +33,8 @@ type Rule struct {
 type State struct {
 	Started time.Time       `json:"started"`
 	Rate    float64         `json:"requests_per_second"` // over the last ten seconds
-	Total   Counts          `json:"total"`               // since Started
-	Hour    Counts          `json:"hour"`
+	Total   record.Counts   `json:"total"`               // since Started
+	Hour    record.Counts   `json:"hour"`
 	Minutes []Minute        `json:"minutes"`      // the last is the current one
 	Causes  []Cause         `json:"undecided_by"` // of Hour.Undecided
 	Hosts   []Tally[string] `json:"denied_hosts"`
@@ -86,7 +50,7 @@ type Overview struct {
 	started time.Time
 
 	mu      sync.Mutex
-	total   Counts
+	total   record.Counts
 	seconds ring[uint64] // requests, by Unix time
 	minutes ring[minute]
 	hosts   recent[string]
@@ -97,7 +61,7 @@ type Overview struct {
 }
 
 type minute struct {
-	Counts
+	record.Counts
 	causes [len(kinds)]uint64
 }
 
@@ -116,11 +80,11 @@ func (o *Overview) Request(x *record.Record) {
 	refusal := refusalOf(x)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.total.count(x)
+	o.total.Count(x)
 	*o.seconds.of(end)++
 	at := end / 60
 	m := o.minutes.of(at)
-	m.count(x)
+	m.Count(x)
 	switch x.Decision {
 	case "":
 		m.causes[kindOf(x)]++
@@ -187,7 +151,7 @@ func (o *Overview) State() State {
 		for i, n := range had.causes {
 			causes[i] += n
 		}
-		s.Hour.add(m.Counts)
+		s.Hour.Add(m.Counts)
 		s.Minutes = append(s.Minutes, m)
 	}
 	s.Causes = causesOf(causes)

@@ -54,7 +54,7 @@ func TestCounts(t *testing.T) {
 		requests(2, allowed)
 		requests(3, deniedBy(1, "/x", true))
 		requests(4, deniedBy(1, "/x", false))
-		first := Counts{Allowed: 2, Denied: 3, Reported: 4, Undecided: 1}
+		first := record.Counts{Allowed: 2, Denied: 3, Reported: 4, Undecided: 1}
 		check := func(when string, want State) {
 			t.Helper()
 			got := o.State()
@@ -63,7 +63,7 @@ func TestCounts(t *testing.T) {
 				t.Errorf("%s: %d minutes from %v", when, len(got.Minutes), got.Minutes[0].Begin)
 			}
 			for i, m := range got.Minutes {
-				if want := map[bool]Counts{true: first}[m.Begin.Equal(begin)]; m.Counts != want {
+				if want := map[bool]record.Counts{true: first}[m.Begin.Equal(begin)]; m.Counts != want {
 					t.Errorf("%s: minute %d has %+v, want %+v", when, i, m.Counts, want)
 				}
 			}
@@ -84,7 +84,7 @@ func TestCounts(t *testing.T) {
 		check("an hour later", State{Total: first})
 		time.Sleep(time.Hour) // fake clock
 		requests(1, allowed)
-		if got := o.State(); got.Hour != (Counts{Allowed: 1}) || got.Minutes[Minutes-1].Allowed != 1 {
+		if got := o.State(); got.Hour != (record.Counts{Allowed: 1}) || got.Minutes[Minutes-1].Allowed != 1 {
 			t.Errorf("two hours later: got %+v", got.Hour)
 		}
 	})
@@ -212,7 +212,7 @@ func TestAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := o.State().Total; got != (Counts{Denied: 2000, Reported: 2000}) {
+	if got := o.State().Total; got != (record.Counts{Denied: 2000, Reported: 2000}) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -258,7 +258,7 @@ func TestRefused(t *testing.T) {
 	}
 	x := ended("http://a.example/x", deniedBy(1, "/x", true))
 	o.Request(x)
-	if got, want := o.State().Total, (Counts{Denied: 1, Refused: 6}); got != want {
+	if got, want := o.State().Total, (record.Counts{Denied: 1, Refused: 6}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -316,7 +316,7 @@ func TestCrawlers(t *testing.T) {
 		t.Fatalf("got %v", got)
 	}
 	got[0].Seen = time.Time{}
-	if want := (Crawler{Name: "b", Requests: 3, Counts: Counts{Allowed: 1, Denied: 1, Reported: 1}}); got[0] != want {
+	if want := (Crawler{Name: "b", Requests: 3, Counts: record.Counts{Allowed: 1, Denied: 1, Reported: 1}}); got[0] != want {
 		t.Errorf("got %+v, want %+v", got[0], want)
 	}
 	for i := range 2 * maxCrawlers {

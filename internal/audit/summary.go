@@ -10,62 +10,21 @@ import (
 	"robotsgate/internal/record"
 )
 
-// A Count counts requests by their decisions.
-type Count struct {
-	Requests int
-	Allowed  int
-	Denied   int // by the decision
-	Reported int // would be denied, but report mode let them through
-	Refused  int // for another reason than the decision: too early, beyond a budget, at a limit
-}
-
-// Add counts the request of an entry.
-func (c *Count) Add(r *record.Record) {
-	c.Requests++
-	switch {
-	case r.Decision == "":
-	case r.Refused != "":
-		c.Refused++
-	case r.Reported():
-		c.Reported++
-	case r.Decision == "allow":
-		c.Allowed++
-	default:
-		c.Denied++
-	}
-}
-
-// Undecided returns how many of the requests were not decided.
-func (c Count) Undecided() int { return c.Requests - c.Allowed - c.Denied - c.Reported - c.Refused }
-
-// AllRefused returns how many of the requests were refused after a decision, by it or for another reason.
-func (c Count) AllRefused() int { return c.Denied + c.Refused }
-
-// Sum adds another count.
-func (c *Count) Sum(d *Count) {
-	c.Requests += d.Requests
-	c.Allowed += d.Allowed
-	c.Denied += d.Denied
-	c.Reported += d.Reported
-	c.Refused += d.Refused
-}
-
 // A Named is the count of a gate, a crawler, a host, a reason or an error.
 type Named struct {
 	Name string
-	Count
+	record.Counts
 }
 
 // A Summary counts what is in logs. It takes all lines with Line.
 type Summary struct {
 	From time.Time // the first and the last time of an entry
 	To   time.Time
-	Count
-	Undecided int   // no decision was made, such as for a client without a login
-	Errors    int   // with an error, and with or without a decision
-	Bytes     int64 // of responses
-	Lost      int   // entries that could not be written at the time, as other entries say
-	NoEntry   int   // lines that are no entries
+	record.Counts
+	Errors  int   // with an error, and with or without a decision
+	Bytes   int64 // of responses
+	Lost    int   // entries that could not be written at the time, as other entries say
+	NoEntry int   // lines that are no entries
 
 	Gates    Tally
 	Reasons  Tally
@@ -81,7 +40,7 @@ type Summary struct {
 // counts are forgotten when there are too many; if they come again, their counts are too low.
 type Tally struct {
 	Estimated bool // names have been forgotten
-	counts    map[string]*Count
+	counts    map[string]*record.Counts
 }
 
 const (
@@ -91,7 +50,7 @@ const (
 
 func (t *Tally) add(name string, r *record.Record) {
 	if t.counts == nil {
-		t.counts = map[string]*Count{}
+		t.counts = map[string]*record.Counts{}
 	}
 	if len(name) > maxName {
 		name = strings.ToValidUTF8(name[:maxName], "") + "…"
@@ -104,10 +63,10 @@ func (t *Tally) add(name string, r *record.Record) {
 				delete(t.counts, n.Name)
 			}
 		}
-		c = &Count{}
+		c = &record.Counts{}
 		t.counts[strings.Clone(name)] = c
 	}
-	c.Add(r)
+	c.Count(r)
 }
 
 // Len returns the number of names.
@@ -120,7 +79,7 @@ func (t *Tally) Top(n int) []Named {
 		all = append(all, Named{name, *c})
 	}
 	slices.SortFunc(all, func(a, b Named) int {
-		return cmp.Or(b.Requests-a.Requests, strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Sum(), a.Sum()), strings.Compare(a.Name, b.Name))
 	})
 	return all[:min(n, len(all))]
 }
@@ -131,6 +90,9 @@ const (
 	noCrawler  = "(none)"
 	noDecision = "no decision"
 )
+
+// Requests returns the number of requests.
+func (s *Summary) Requests() int { return int(s.Sum()) }
 
 // Line takes the next line.
 func (s *Summary) Line(l *Line) {
@@ -145,12 +107,9 @@ func (s *Summary) Line(l *Line) {
 	if r.Time.After(s.To) {
 		s.To = r.Time
 	}
-	s.Count.Add(r)
+	s.Count(r)
 	s.Bytes += r.Bytes
 	s.Lost += r.Lost
-	if r.Decision == "" {
-		s.Undecided++
-	}
 	s.Gates.add(cmp.Or(r.Gate, noGate), r)
 	s.Reasons.add(cmp.Or(string(r.Refused), r.Reason, noDecision), r)
 	s.Crawlers.add(cmp.Or(r.Crawler, noCrawler), r)

@@ -27,14 +27,14 @@ func TestSummaryRefused(t *testing.T) {
 	} {
 		s.Line(&Line{Record: &r})
 	}
-	if want := (Count{Requests: 9, Allowed: 1, Denied: 1, Reported: 1, Refused: 3}); s.Count != want || s.Undecided != 3 {
-		t.Errorf("got %+v and %d undecided, want %+v and 3", s.Count, s.Undecided, want)
+	if want := (record.Counts{Allowed: 1, Denied: 1, Reported: 1, Refused: 3, Undecided: 3}); s.Counts != want {
+		t.Errorf("got %+v, want %+v", s.Counts, want)
 	}
-	kinds := map[string]int{}
+	kinds := map[string]uint64{}
 	for _, n := range s.Reasons.Top(10) {
 		kinds[n.Name] = n.Denied
 	}
-	for name, want := range map[string]int{"rule": 1, "guard": 0, "login": 0, "limit": 0, "no-match": 0, "no decision": 0} {
+	for name, want := range map[string]uint64{"rule": 1, "guard": 0, "login": 0, "limit": 0, "no-match": 0, "no decision": 0} {
 		if got, ok := kinds[name]; !ok || got != want {
 			t.Errorf("%s: got %d denied (%v), want %d", name, got, ok, want)
 		}
@@ -66,7 +66,7 @@ func TestTallyManyNames(t *testing.T) {
 		}
 	}
 	for _, tally := range []*Tally{&s.Hosts, &s.Failures} {
-		if first := tally.Top(1)[0]; tally.Len() > names || first.Name != "often" || first.Requests != 2 {
+		if first := tally.Top(1)[0]; tally.Len() > names || first.Name != "often" || first.Sum() != 2 {
 			t.Errorf("%d names, first %+v", tally.Len(), first)
 		}
 	}
@@ -84,7 +84,7 @@ func TestPreferences(t *testing.T) {
 	} {
 		s.Line(&Line{Record: &r})
 	}
-	want := []Named{{"train-ai=n", Count{Requests: 3, Allowed: 2, Denied: 1}}, {"search=y", Count{Requests: 1, Allowed: 1}}}
+	want := []Named{{"train-ai=n", record.Counts{Allowed: 2, Denied: 1}}, {"search=y", record.Counts{Allowed: 1}}}
 	if got := s.Preferences.Top(10); !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

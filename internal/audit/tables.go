@@ -51,7 +51,7 @@ func table(title string, rows []Named) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%-*s %9s %9s %9s %9s %9s\n", width, title, "requests", "allowed", "denied", "reported", "refused")
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%-*s %9d %9d %9d %9d %9d\n", width, "  "+logtext.Printable(r.Name), r.Requests, r.Allowed, r.Denied, r.Reported, r.Refused)
+		fmt.Fprintf(&b, "%-*s %9d %9d %9d %9d %9d\n", width, "  "+logtext.Printable(r.Name), r.Sum(), r.Allowed, r.Denied, r.Reported, r.Refused)
 	}
 	return b.String()
 }
