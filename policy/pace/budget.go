@@ -25,9 +25,9 @@ type Budget struct {
 	Window   time.Duration `yaml:"window"`
 }
 
-// budgets is the rule that the first budget for a request must have something left. A host is all its origins
+// limit returns the limit by the first budget for a request; ok is false if there is none. A host is all its origins
 // together.
-func budgets(c *Config, r *Request) (l Limit, ok bool) {
+func (c *Config) limit(r *Request) (l Limit, ok bool) {
 	if len(c.Budgets) == 0 {
 		return l, false
 	}

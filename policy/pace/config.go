@@ -92,6 +92,3 @@ func (c Config) Check(m *field.Mistakes, crawlers []string) {
 	}
 	m.Require(c.MinDelay <= c.MaxDelay, "min_delay", "%s is more than pace.max_delay, %s, so that no request would be held", field.Duration(c.MinDelay), field.Duration(c.MaxDelay))
 }
-
-// rules has all rules, in the order in which they are asked.
-var rules = []rule{intervals{}, pauses{}, places{}, limit(budgets)}

@@ -2,23 +2,15 @@ package pace
 
 import "time"
 
-// intervals is the rule that a request starts at its interval after the start before, in turn with others.
-// [Pacer.pump] gives the turns; gates that share a [Clock] reserve each start there.
-type intervals struct{ passive }
-
-func (intervals) arrive(p *Pacer, a *arrival) {
+// awaitTurn delays a request to its interval after the start before, in turn with others. [Pacer.pump] gives the turns;
+// gates that share a [Clock] reserve each start there.
+func (p *Pacer) awaitTurn(a *arrival) {
 	if a.origin == nil {
 		return
 	}
 	a.at, a.by = a.origin.turn(a.request, a.now), ByInterval
 	a.waits = a.at > a.now || a.origin.waiting > 0
 	a.refused = a.request.distance.Interval > p.settings.MaxDelay
-}
-
-func (intervals) observed(p *Pacer, t *Turn) {
-	if o := p.origins[t.request.Origin]; o != nil && p.share(o, t.request) {
-		p.tell(o, false)
-	}
 }
 
 // turn returns when the turn of a request would come if it was queued now, or has been, and nothing else

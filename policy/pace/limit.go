@@ -22,12 +22,6 @@ type Allowance struct {
 	Left int // so many further starts are permitted now
 }
 
-// A limit is a rule that returns the [Limit] for a request; ok is false if there is none. It must not block.
-//
-// Gates that share a [Clock] share the limit. While the clock can't be used, each gate counts its own starts, and
-// permits its part of them.
-type limit func(c *Config, r *Request) (l Limit, ok bool)
-
 // A count is what this gate knows of the starts with one key.
 type count struct {
 	own    Starts
@@ -37,8 +31,9 @@ type count struct {
 	asking int32         // calls of the clock that are under way
 }
 
-func (f limit) arrive(p *Pacer, a *arrival) {
-	l, ok := f(&p.settings, a.request)
+// fitBudget refuses a request beyond its budget, by what this gate knows.
+func (p *Pacer) fitBudget(a *arrival) {
+	l, ok := p.settings.limit(a.request)
 	if !ok {
 		return
 	}
@@ -57,33 +52,35 @@ func (f limit) arrive(p *Pacer, a *arrival) {
 	}
 }
 
-func (f limit) admit(p *Pacer, t *Turn) (bool, error) {
+// spend counts a start, if the request's budget permits it. Gates that share a [Clock] share the budget. While the clock
+// can't be used, each gate counts its own starts, and permits its part of them.
+func (p *Pacer) spend(t *Turn) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l, ok := f(&p.settings, &t.request)
+	l, ok := p.settings.limit(&t.request)
 	if !ok {
-		return true, nil
+		return nil
 	}
 	c := p.count(l.hash(), l.Window)
 	if c == nil {
-		return false, &TooLate{After: sweepInterval, By: l.By, Full: true, Distance: t.Distance, Limit: l}
+		return &TooLate{After: sweepInterval, By: l.By, Full: true, Distance: t.Distance, Limit: l}
 	}
 	g, alone := p.take(c, l)
 	if g.Start != 0 {
 		t.Allowances = append(t.Allowances, Allowance{l, g.Left})
-		return true, nil
+		return nil
 	}
 	c.spent, c.until = int32(l.Starts), p.now()+g.Wait
 	if alone {
 		c.until = p.now() + min(g.Wait, time.Second) // then the clock may be back
 	}
 	p.refuseReached(t.request.Origin, l)
-	return false, &TooLate{After: g.Wait, By: l.By, Distance: t.Distance, Limit: l}
+	return &TooLate{After: g.Wait, By: l.By, Distance: t.Distance, Limit: l}
 }
 
-// observed counts the start also beyond the limit. Other gates learn of it in the background.
-func (f limit) observed(p *Pacer, t *Turn) {
-	l, ok := f(&p.settings, &t.request)
+// spendObserved counts a start of report mode, also beyond the budget. Other gates learn of it in the background.
+func (p *Pacer) spendObserved(t *Turn) {
+	l, ok := p.settings.limit(&t.request)
 	if !ok {
 		return
 	}
@@ -110,8 +107,6 @@ func (f limit) observed(p *Pacer, t *Turn) {
 		p.calls--
 	}()
 }
-
-func (limit) answered(*Pacer, *Turn, Response) {}
 
 // name returns the key of the limit among those of all rules.
 func (l Limit) name() string { return string(l.By) + " " + l.Key }

@@ -49,9 +49,7 @@ func (o *origin) passTurn(crawler string) {
 	}
 }
 
-// places is the rule that no more than MaxQueue requests wait for one origin.
-type places struct{ passive }
-
-func (places) arrive(p *Pacer, a *arrival) {
+// findPlace refuses a request if MaxQueue requests wait for its origin.
+func (p *Pacer) findPlace(a *arrival) {
 	a.full = a.waits && !a.late() && a.origin != nil && a.origin.waiting >= p.settings.MaxQueue
 }

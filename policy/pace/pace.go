@@ -7,8 +7,6 @@
 // The package knows time and queues only: it sends nothing, and reads no robots.txt.
 package pace
 
-// A rule is a file and a row of the table in config.go, which has its settings too.
-
 import (
 	"context"
 	"errors"
@@ -152,14 +150,12 @@ func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
 	}
 }
 
-// admit asks all rules whether a request that has its turn may start.
+// admit reports whether a request that has its turn may start. The lock is not held, since other gates may be asked.
 func (p *Pacer) admit(t *Turn) (ok bool, err error) {
-	for _, rule := range rules {
-		if ok, err = rule.admit(p, t); !ok || err != nil {
-			return false, err
-		}
+	if ok, err = p.admitAfterPause(t); !ok || err != nil {
+		return false, err
 	}
-	return true, nil
+	return true, p.spend(t)
 }
 
 // await returns when the request has its turn by what this gate knows, and by the shared starts.
@@ -232,9 +228,10 @@ func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 	if early {
 		turn.start = never // it does not obey the pause, so its answer neither doubles nor ends it
 	}
-	for _, rule := range rules {
-		rule.observed(p, turn)
+	if o != nil && p.share(o, r) {
+		p.tell(o, false)
 	}
+	p.spendObserved(turn)
 	if err = a.err(); err == nil && a.waits {
 		hold = max(a.at-now, 1)
 	}

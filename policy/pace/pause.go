@@ -79,19 +79,14 @@ func (t *Turn) Done(a Response) {
 	p := t.pacer
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, rule := range rules {
-		rule.answered(p, t, a)
-	}
+	p.changePauses(t, a)
 	if o := p.origins[t.request.Origin]; o != nil {
 		p.pumpSoon(o, p.now())
 	}
 }
 
-// pauses is the rule that the requests of a product token pause when an origin asks for it. The start of a
-// request of report mode changes no pause.
-type pauses struct{ passive }
-
-func (pauses) arrive(_ *Pacer, a *arrival) {
+// awaitPause delays a request while its product token pauses.
+func (a *arrival) awaitPause() {
 	if a.origin == nil {
 		return
 	}
@@ -103,7 +98,9 @@ func (pauses) arrive(_ *Pacer, a *arrival) {
 	}
 }
 
-func (pauses) answered(p *Pacer, t *Turn, a Response) {
+// changePauses begins or ends a pause by an answer. It may release the lock meanwhile. The start of a request of report
+// mode changes no pause.
+func (p *Pacer) changePauses(t *Turn, a Response) {
 	now, longest := p.now(), p.settings.BackOff
 	asks := longest > 0 && a.asks()
 	o := p.origins[t.request.Origin]

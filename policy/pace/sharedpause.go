@@ -9,9 +9,9 @@ const (
 	drift = time.Second
 )
 
-// admit asks the pause that the gates share. If the clock can't be used, this gate's own pauses decide, by which
-// the request has its turn.
-func (pauses) admit(p *Pacer, t *Turn) (bool, error) {
+// admitAfterPause asks the pause that the gates share whether a request that has its turn may start; if not, it waits for
+// another turn. If the clock can't be used, this gate's own pauses decide, by which the request has its turn.
+func (p *Pacer) admitAfterPause(t *Turn) (bool, error) {
 	if p.clock == nil {
 		return true, nil
 	}

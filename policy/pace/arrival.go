@@ -2,27 +2,6 @@ package pace
 
 import "time"
 
-// A rule is a reason for which requests wait or are refused.
-type rule interface {
-	// arrive delays or refuses a request by what this gate knows.
-	arrive(p *Pacer, a *arrival)
-	// admit reports whether a request that has its turn may start; if not, it waits for another turn. An
-	// error refuses it. admit is called without the lock, since it may ask the other gates.
-	admit(p *Pacer, t *Turn) (bool, error)
-	// observed counts a request of report mode, which has started whatever the rule says.
-	observed(p *Pacer, t *Turn)
-	// answered applies the answer of the origin. It may release the lock meanwhile.
-	answered(p *Pacer, t *Turn, a Response)
-}
-
-// passive is a rule that does nothing. Others embed it for the methods that they do not need.
-type passive struct{}
-
-func (passive) arrive(*Pacer, *arrival)           {}
-func (passive) admit(*Pacer, *Turn) (bool, error) { return true, nil }
-func (passive) observed(*Pacer, *Turn)            {}
-func (passive) answered(*Pacer, *Turn, Response)  {}
-
 // An arrival is a request that is to start, and what the rules have said of it so far.
 type arrival struct {
 	request  *Request
@@ -41,9 +20,10 @@ type arrival struct {
 // foresee returns what the rules say of a request, which is an estimate if other requests wait. O may be nil.
 func (p *Pacer) foresee(o *origin, r *Request, now, deadline time.Duration) *arrival {
 	a := &arrival{request: r, origin: o, now: now, deadline: deadline, at: now}
-	for _, rule := range rules {
-		rule.arrive(p, a)
-	}
+	p.awaitTurn(a)
+	a.awaitPause()
+	p.findPlace(a)
+	p.fitBudget(a)
 	if !a.waits {
 		a.by = ""
 	}
