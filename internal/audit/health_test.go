@@ -153,8 +153,8 @@ func TestProbeOfFile(t *testing.T) {
 // idsIn returns the ids of a log's entries. Each line must be an entry or empty.
 func idsIn(t *testing.T, file string, stdin *bytes.Buffer) (ids []string) {
 	t.Helper()
-	err := Texts([]string{file}, stdin, func(file string, text evidence.Text) {
-		switch l := ParseLine(file, text); {
+	err := readTexts([]string{file}, stdin, func(file string, text evidence.Text) {
+		switch l := parseLine(file, text); {
 		case l == nil: // a checkpoint
 		case l.Err != nil:
 			t.Errorf("%s: %v", l.At(), l.Err)

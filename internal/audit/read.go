@@ -37,9 +37,9 @@ func (l *Line) Half() bool {
 	return l.Record == nil && l.Open && bytes.HasPrefix(l.Text, []byte("{"))
 }
 
-// Texts calls each for every line of the files that is not empty, in order; "-" is stdin. It reads gzipped files too.
+// readTexts calls each for every line of the files that is not empty, in order; "-" is stdin. It reads gzipped files too.
 // It reads the other files if one can't be read, and then returns the error.
-func Texts(files []string, stdin io.Reader, each func(file string, line evidence.Text)) error {
+func readTexts(files []string, stdin io.Reader, each func(file string, line evidence.Text)) error {
 	var errs []error
 	for _, name := range files {
 		for line, err := range texts(name, stdin) {
@@ -91,8 +91,8 @@ func texts(name string, stdin io.Reader) iter.Seq2[evidence.Text, error] {
 	}
 }
 
-// Ordered returns the files of a log in the order of their entries, and pipes last. Each file begins with a checkpoint.
-func Ordered(files []string) []string {
+// ordered returns the files of a log in the order of their entries, and pipes last. Each file begins with a checkpoint.
+func ordered(files []string) []string {
 	sizes := map[string]int64{}
 	for _, file := range files {
 		sizes[file] = math.MaxInt64
@@ -109,8 +109,8 @@ func Ordered(files []string) []string {
 	return slices.SortedStableFunc(slices.Values(files), func(a, b string) int { return cmp.Compare(sizes[a], sizes[b]) })
 }
 
-// ParseLine returns a line of a file, nil if it is a checkpoint.
-func ParseLine(file string, text evidence.Text) *Line {
+// parseLine returns a line of a file, nil if it is a checkpoint.
+func parseLine(file string, text evidence.Text) *Line {
 	if evidence.IsCheckpoint(text.Text) && !text.Open {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (a *Reading) Print(s console.Streams) error {
 	s, out := buffered(s)
 	reports := a.reports(s)
 	if a.Verify != nil {
-		a.File = Ordered(a.File)
+		a.File = ordered(a.File)
 	}
 	var done atomic.Int64
 	stop := s.Progress(&done, size(a.File))
@@ -100,7 +100,7 @@ var errNotLog = errors.New("not an audit log: no line is a record of a request")
 // gets all lines. Done counts their bytes.
 func (a *Reading) lines(s console.Streams, v *verifyReport, done *atomic.Int64, each func(*Line)) error {
 	logs := map[string]bool{} // by file with lines: it has an entry
-	err := Texts(a.File, s.In, func(file string, text evidence.Text) {
+	err := readTexts(a.File, s.In, func(file string, text evidence.Text) {
 		done.Add(int64(len(text.Text)) + 1)
 		if v != nil {
 			v.Verifier.Line(file, text)
@@ -108,7 +108,7 @@ func (a *Reading) lines(s console.Streams, v *verifyReport, done *atomic.Int64, 
 				return // parsing a line takes longer than verifying it
 			}
 		}
-		l := ParseLine(file, text)
+		l := parseLine(file, text)
 		if l == nil {
 			return
 		}
@@ -135,7 +135,7 @@ func (a *Reading) reports(s console.Streams) (all []report) {
 		all = append(all, &replayReport{Replay: a.Replay, s: s, id: a.ID, counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}})
 	}
 	if all == nil {
-		all = append(all, &sumReport{Summary: &Summary{}, s: s})
+		all = append(all, &sumReport{s: s})
 	}
 	return all
 }

@@ -17,8 +17,7 @@ import (
 var outputs embed.FS
 
 var templates = console.Templates(outputs, "reports/*.txt", template.FuncMap{
-	"table":   table,
-	"firstOf": firstOf,
+	"table": table,
 })
 
 // printReport prints a report with the template of a name.
@@ -26,22 +25,16 @@ func printReport(w io.Writer, name string, report any) error {
 	return templates.ExecuteTemplate(w, name+".txt", report)
 }
 
-// firstOf returns the title of a table with the first rows of a total, which are estimated if there are
-// too many to count.
-func firstOf(title string, rows []Named, total int, estimated bool) string {
+// table returns the most frequent names of a tally with their counts, after an empty line; nothing if there are none.
+func table(title string, t *Tally, most int) string {
+	rows := t.Top(most)
 	switch {
-	case estimated:
-		return fmt.Sprintf("%s (the first %d; of more than can be counted, so these are estimates)", title, len(rows))
-	case total > len(rows):
-		return fmt.Sprintf("%s (the first %d of %d)", title, len(rows), total)
-	}
-	return title
-}
-
-// table returns counts by name, after an empty line; nothing if there are none.
-func table(title string, rows []Named) string {
-	if len(rows) == 0 {
+	case len(rows) == 0:
 		return ""
+	case t.Estimated:
+		title += fmt.Sprintf(" (the first %d; of more than can be counted, so these are estimates)", len(rows))
+	case t.Len() > len(rows):
+		title += fmt.Sprintf(" (the first %d of %d)", len(rows), t.Len())
 	}
 	const widest = 60
 	width := len(title)
