@@ -96,10 +96,8 @@ func (h *head) startTag() (ended bool) {
 // contains reports whether a tag has a word, which is in small letters, in letters of any case.
 func (h *head) contains(tag []byte, word string) bool {
 	h.lower = append(h.lower[:0], tag...)
-	for i, c := range h.lower {
-		if 'A' <= c && c <= 'Z' {
-			h.lower[i] = c + 'a' - 'A'
-		}
+	for i := range h.lower {
+		h.lower[i] |= 'a' - 'A' // no other byte becomes a letter
 	}
 	return bytes.Contains(h.lower, []byte(word))
 }
