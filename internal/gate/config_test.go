@@ -398,3 +398,11 @@ crawlers:
 		t.Errorf("the defaults have the agents %s", fmt.Sprint(agents))
 	}
 }
+
+func TestUserAgent(t *testing.T) {
+	for version, want := range map[string]string{"v1.2.3": "robotsgate/1", "v12.0.0-20261129120000-0123456789ab": "robotsgate/12", "(devel)": "robotsgate/0"} {
+		if got := UserAgent(version); got != want {
+			t.Errorf("%s: got %q, want %q", version, got, want)
+		}
+	}
+}

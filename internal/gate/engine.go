@@ -31,11 +31,11 @@ func EngineConfig(c *Config, transport http.RoundTripper, s snapshot.Store, log 
 	}
 }
 
-// digits matches the first number of a version, with its dots.
-var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)*`)
+// digits matches the first number of a version.
+var digits = regexp.MustCompile(`[0-9]+`)
 
-// UserAgent returns the User-Agent of fetches for crawlers without a product token. Of the program's version it has
-// digits and dots only, so that it looks to firewalls as crawlers do.
+// UserAgent returns the User-Agent of fetches for crawlers without a product token. Of the program's version it has the
+// first number: it looks to firewalls as crawlers do, and answers stay those of the same asker after most upgrades.
 func UserAgent(version string) string { return "robotsgate/" + cmp.Or(digits.FindString(version), "0") }
 
 // Crawlers returns the crawlers of a configuration, and the default one.
