@@ -139,7 +139,7 @@ func TestPauseInUpload(t *testing.T) {
 // answer, however long it takes.
 func TestUploadGivenUp(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Limits.IdleTimeout = proxytest.Short }, Handler: func(rw http.ResponseWriter, r *http.Request) {
+	g := proxytest.Start(t, proxytest.Options{Proxy: func(o *proxy.Options) { o.Limits.IdleTimeout = 4 * proxytest.Short }, Handler: func(rw http.ResponseWriter, r *http.Request) {
 		rw.WriteHeader(http.StatusUnauthorized)
 		for range 2 {
 			io.WriteString(rw, "no ")
