@@ -36,7 +36,7 @@ func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision) (*pace.Turn
 		paced := response.PacedBy(turn.Distance, d)
 		paced.Reported = true
 		paced.Hold(hold, turn.By)
-		paced.Count(turn)
+		paced.Budget.Allowance = turn.Allowance
 		if late, ok := errors.AsType[*pace.TooLate](err); ok {
 			paced.Refuse(late)
 		}
@@ -49,7 +49,7 @@ func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision) (*pace.Turn
 		}
 		paced := response.PacedBy(turn.Distance, d)
 		paced.Hold(turn.Held, turn.By)
-		paced.Count(turn)
+		paced.Budget.Allowance = turn.Allowance
 		return turn, paced, nil
 	}
 	if errors.Is(err, pace.ErrClosed) {
@@ -64,7 +64,7 @@ func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision) (*pace.Turn
 	}
 	paced := response.PacedBy(late.Distance, d)
 	paced.Refuse(late)
-	if late.Limit.By != "" {
+	if late.By == pace.ByBudget {
 		return nil, paced, spent(in.target.Hostname(), late)
 	}
 	return nil, paced, tooLate(&paced, d.RobotsURL, late)
@@ -97,19 +97,18 @@ func delay(seconds float64) time.Duration {
 	return time.Duration(min(seconds, 1e9) * float64(time.Second))
 }
 
-// spent answers a request for which a limit has nothing left. Its kind is the rule of package pace with the limit: a
-// further rule needs no change here.
+// spent answers a request for which a budget has nothing left.
 func spent(host string, late *pace.TooLate) *answer {
 	l := late.Limit
 	p := &answer{
-		status: http.StatusTooManyRequests, kind: string(l.By), title: "The budget is spent", fault: "http_request_denied",
-		retry: late.After, refused: record.Refusal(l.By), err: late.Error(),
-		cause: fmt.Sprintf("%s: %d requests in %s s", l.By, l.Starts, seconds(l.Window)),
+		status: http.StatusTooManyRequests, kind: "budget", title: "The budget is spent", fault: "http_request_denied",
+		retry: late.After, refused: record.ByBudget, err: late.Error(),
+		cause: fmt.Sprintf("budget: %d requests in %s s", l.Starts, seconds(l.Window)),
 	}
-	p.detail = fmt.Sprintf("This gate sends at most %d requests of this crawler to %s in %s (pace.%ss, entry %d).", l.Starts, host, field.Duration(l.Window), l.By, l.Entry)
+	p.detail = fmt.Sprintf("This gate sends at most %d requests of this crawler to %s in %s (pace.budgets, entry %d).", l.Starts, host, field.Duration(l.Window), l.Entry)
 	if late.Full {
 		p.title = "Too many hosts are counted"
-		p.detail = "This gate counts requests to so many hosts that it cannot count those to " + host + " too (pace." + string(l.By) + "s)."
+		p.detail = "This gate counts requests to so many hosts that it cannot count those to " + host + " too (pace.budgets)."
 	}
 	return p
 }

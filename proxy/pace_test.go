@@ -160,8 +160,8 @@ func TestPacerRefuses(t *testing.T) {
 		{&pace.TooLate{After: 90 * time.Second, By: pace.ByPause, Distance: asked}, 429, "pace", record.ByPace, "90.0;src=back-off;retry=9", "429 or 503"},
 		{&pace.TooLate{After: 90 * time.Second, By: pace.ByInterval, Full: true, Distance: asked}, 429, "pace", record.ByPace, "1.5;src=crawl-delay;line=7;retry=9", "As many requests wait"},
 		{
-			&pace.TooLate{After: 90 * time.Second, By: "quota", Distance: asked, Limit: pace.Limit{By: "quota", Key: "a", Starts: 100, Window: time.Hour, Entry: 3}},
-			429, "quota", "quota", "1.5;line=7", "at most 100 requests of this crawler to 127.0.0.1 in 1h (pace.quotas, entry 3). Try again in 1m3",
+			&pace.TooLate{After: 90 * time.Second, By: pace.ByBudget, Distance: asked, Limit: pace.Limit{Key: "a", Starts: 100, Window: time.Hour, Entry: 3}},
+			429, "budget", record.ByBudget, "1.5;line=7", "at most 100 requests of this crawler to 127.0.0.1 in 1h (pace.budgets, entry 3). Try again in 1m3",
 		},
 		{pace.ErrClosed, 503, "ending", record.ByPace, "1.5;line=7", "about to end"},
 		{errors.New("out of order"), 502, "", "", "1.5;line=7", ""},

@@ -38,7 +38,7 @@ func (c *Config) limit(r *Request) (l Limit, ok bool) {
 	host := u.Hostname()
 	for i, b := range c.Budgets {
 		if (len(b.Crawlers) == 0 || slices.Contains(b.Crawlers, r.Crawler)) && slices.ContainsFunc(b.Hosts, func(g glob.Glob) bool { return g.Match(host) }) {
-			return Limit{By: ByBudget, Key: r.Crawler + " " + host, Starts: b.Requests, Window: b.Window, Entry: i + 1}, true
+			return Limit{Key: r.Crawler + " " + host, Starts: b.Requests, Window: b.Window, Entry: i + 1}, true
 		}
 	}
 	return l, false

@@ -21,8 +21,8 @@ func take(t *testing.T, p *Pacer, r Request, most int) (started int, late *TooLa
 			t.Fatal(err)
 		}
 		started++
-		if len(turn.Allowances) != 1 || turn.Allowances[0].Left < 0 || turn.Allowances[0].Starts != 100 {
-			t.Fatalf("start %d: the allowances are %+v", started, turn.Allowances)
+		if turn.Allowance.Left < 0 || turn.Allowance.Starts != 100 {
+			t.Fatalf("start %d: the allowance is %+v", started, turn.Allowance)
 		}
 		turn.Done(ok)
 	}
@@ -53,8 +53,8 @@ func TestBudgetReported(t *testing.T) {
 			if err != nil {
 				refused++
 			}
-			if len(turn.Allowances) != 1 {
-				t.Errorf("the allowances are %+v", turn.Allowances)
+			if turn.Allowance.Starts == 0 {
+				t.Errorf("the allowance is %+v", turn.Allowance)
 			}
 			synctest.Wait()
 		}

@@ -126,7 +126,7 @@ func TestBusyBudgets(t *testing.T) {
 		for range 2 {
 			p.mu.Lock()
 			for i := range maxCounts {
-				l := Limit{By: ByBudget, Key: strconv.Itoa(i), Starts: 100, Window: time.Hour}
+				l := Limit{Key: strconv.Itoa(i), Starts: 100, Window: time.Hour}
 				last = p.add(p.count(l.hash(), l.Window), l, l.reservation()).Left
 			}
 			p.mu.Unlock()

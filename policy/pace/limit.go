@@ -9,11 +9,10 @@ import (
 
 // A Limit permits so many starts in any window of time. Requests beyond it are refused, and never wait.
 type Limit struct {
-	By     Source        // the rule
 	Key    string        // requests with the same key count together
 	Starts int           // 1 to 2^31 - 1
 	Window time.Duration // at least a millisecond; counted in 64 steps
-	Entry  int           // of the rule's list, from 1; it counts nothing
+	Entry  int           // of the budgets, from 1; it counts nothing
 }
 
 // An Allowance is what is left of a limit.
@@ -48,7 +47,7 @@ func (p *Pacer) fitBudget(a *arrival) {
 		until = max(until, c.until)
 	}
 	if until > a.at {
-		a.at, a.by, a.limit, a.waits, a.refused = until, l.By, l, true, true
+		a.at, a.by, a.limit, a.waits, a.refused = until, ByBudget, l, true, true
 	}
 }
 
@@ -63,11 +62,11 @@ func (p *Pacer) spend(t *Turn) error {
 	}
 	c := p.count(l.hash(), l.Window)
 	if c == nil {
-		return &TooLate{After: sweepInterval, By: l.By, Full: true, Distance: t.Distance, Limit: l}
+		return &TooLate{After: sweepInterval, By: ByBudget, Full: true, Distance: t.Distance, Limit: l}
 	}
 	g, alone := p.take(c, l)
 	if g.Start != 0 {
-		t.Allowances = append(t.Allowances, Allowance{l, g.Left})
+		t.Allowance = Allowance{l, g.Left}
 		return nil
 	}
 	c.spent, c.until = int32(l.Starts), p.now()+g.Wait
@@ -75,7 +74,7 @@ func (p *Pacer) spend(t *Turn) error {
 		c.until = p.now() + min(g.Wait, time.Second) // then the clock may be back
 	}
 	p.refuseReached(t.request.Origin, l)
-	return &TooLate{After: g.Wait, By: l.By, Distance: t.Distance, Limit: l}
+	return &TooLate{After: g.Wait, By: ByBudget, Distance: t.Distance, Limit: l}
 }
 
 // spendObserved counts a start of report mode, also beyond the budget. Other gates learn of it in the background.
@@ -89,7 +88,7 @@ func (p *Pacer) spendObserved(t *Turn) {
 		return
 	}
 	p.add(c, l, l.unlimited())
-	t.Allowances = append(t.Allowances, Allowance{l, max(0, l.Starts-c.own.within(l.Window, p.sinceStart()))})
+	t.Allowance = Allowance{l, max(0, l.Starts-c.own.within(l.Window, p.sinceStart()))}
 	if p.clock == nil {
 		return
 	}
@@ -108,8 +107,8 @@ func (p *Pacer) spendObserved(t *Turn) {
 	}()
 }
 
-// name returns the key of the limit among those of all rules.
-func (l Limit) name() string { return string(l.By) + " " + l.Key }
+// name returns the key of the limit among those of the shared clock.
+func (l Limit) name() string { return "budget " + l.Key }
 
 // A countKey is a hash of the name of a limit, which is shorter.
 type countKey [16]byte

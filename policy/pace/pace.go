@@ -49,7 +49,7 @@ type TooLate struct {
 	By       Source
 	Full     bool     // MaxQueue requests wait
 	Distance Distance // that the request has to keep
-	Limit    Limit    // that is reached, if By is its rule
+	Limit    Limit    // that is reached, if By is ByBudget
 }
 
 func (e *TooLate) Error() string {
@@ -119,10 +119,10 @@ func (p *Pacer) Use(s Config) {
 
 // A Turn is a request that may start, or has.
 type Turn struct {
-	Held       time.Duration // the time that it has waited
-	By         Source        // what it has waited for
-	Distance   Distance      // that it has kept
-	Allowances []Allowance   // what is left of the limits that it counts for
+	Held      time.Duration // the time that it has waited
+	By        Source        // what it has waited for
+	Distance  Distance      // that it has kept
+	Allowance Allowance     // what is left of the limit that it counts for; zero: of none
 
 	pacer   *Pacer
 	request Request

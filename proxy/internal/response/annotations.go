@@ -137,7 +137,7 @@ func writePaced(f *header.Field, p *Paced) {
 // writeBudget says what is left of the budget that counts the request.
 func writeBudget(f *header.Field, s *Signals) bool {
 	b := s.Paced.Budget
-	if b.By == "" {
+	if b.Starts == 0 {
 		return false
 	}
 	f.Integer(int64(b.Left))

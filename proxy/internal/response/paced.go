@@ -44,7 +44,7 @@ type Budget struct {
 // delays reports whether a distance, a pause or a turn concerns the request.
 func (p *Paced) delays() bool {
 	without := *p
-	if without.Budget = (Budget{}); p.Budget.By != "" && without == (Paced{Reported: true}) {
+	if without.Budget = (Budget{}); p.Budget.Starts > 0 && without == (Paced{Reported: true}) {
 		return false
 	}
 	return without != (Paced{})
@@ -75,16 +75,9 @@ func (p *Paced) Hold(d time.Duration, by pace.Source) {
 	}
 }
 
-// Count notes what is left of the first limit that counts the request.
-func (p *Paced) Count(turn *pace.Turn) {
-	if len(turn.Allowances) > 0 {
-		p.Budget.Allowance = turn.Allowances[0]
-	}
-}
-
 // Refuse notes that the request was not held.
 func (p *Paced) Refuse(late *pace.TooLate) {
-	if late.Limit.By != "" {
+	if late.By == pace.ByBudget {
 		*p = Paced{Reported: p.Reported, Budget: Budget{pace.Allowance{Limit: late.Limit}, true}}
 		return
 	}
