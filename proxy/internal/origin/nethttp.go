@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"sync/atomic"
@@ -63,9 +64,6 @@ func (u *Transport) newNetHTTP(c Config) *netHTTP {
 func (u *Transport) newTransport(c Config, idle int) *http.Transport {
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-			if err := countAttempt(ctx); err != nil {
-				return nil, err
-			}
 			return keepAnswer(u.dialOrigin(ctx, address))
 		},
 		TLSClientConfig:        u.tls.Clone(), // Transport changes it
@@ -84,9 +82,6 @@ func (u *Transport) newTransport(c Config, idle int) *http.Transport {
 	}
 	if answersRequests(c.Parent) { // Transport itself sends CONNECT
 		t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if err := countAttempt(ctx); err != nil {
-				return nil, err
-			}
 			conn, err := u.dial(ctx, network, address)
 			return keepAnswer(&parentConn{Conn: conn}, err)
 		}
@@ -146,7 +141,7 @@ func (n *netHTTP) try(t *http.Transport, req *http.Request) (*http.Response, err
 	defer limit.End()
 	counted := ctx
 	if secure {
-		counted = context.WithValue(ctx, attemptsKey{}, new(atomic.Int64))
+		counted = boundAttempts(ctx, cancel)
 	}
 	out := req.WithContext(counted)
 	if hasBody {
@@ -188,15 +183,21 @@ func (n *netHTTP) CloseIdleConnections() {
 	n.http1.CloseIdleConnections()
 }
 
-// attemptsKey is the key of the number of connections that were dialled for a request. Kept connections may all be dead,
-// but their number is bounded.
-type attemptsKey struct{}
-
-// countAttempt counts a connection that Transport is about to dial for the request of ctx. It returns errAttempts after
-// maxAttempts.
-func countAttempt(ctx context.Context) error {
-	if n, ok := ctx.Value(attemptsKey{}).(*atomic.Int64); ok && n.Add(1) > maxAttempts {
-		return errAttempts
-	}
-	return nil
+// boundAttempts returns a context with which Transport makes at most maxAttempts attempts. It counts the new connections
+// that the request was sent on, not those that were dialled for it: others may have taken these.
+func boundAttempts(ctx context.Context, cancel context.CancelCauseFunc) context.Context {
+	var attempts atomic.Int64
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			if !info.Reused { // kept connections may all be dead, but their number is bounded
+				attempts.Add(1)
+			}
+		},
+		// Called before Transport dials: a connection would be dialled even if the request were canceled in GotConn.
+		GetConn: func(string) {
+			if attempts.Load() >= maxAttempts {
+				cancel(errAttempts)
+			}
+		},
+	})
 }
