@@ -167,7 +167,7 @@ func (s *Stream) readFirst(buf []byte, send func([]byte) error) (p []byte, err, 
 		if !ended {
 			continue
 		}
-		if err != nil {
+		if err != nil && failed == nil { // else the client is the cause
 			s.ended(err)
 		}
 		return buf[first:n], err, failed

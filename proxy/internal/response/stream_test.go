@@ -1,9 +1,12 @@
 package response
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -79,4 +82,35 @@ func TestFirstWrite(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A broken body breaks off after its first piece, as Transport's do when the client has left.
+type broken struct{ read int }
+
+func (b *broken) Read(p []byte) (int, error) {
+	if b.read++; b.read == 1 {
+		return copy(p, "one"), nil
+	}
+	time.Sleep(time.Minute)
+	return 0, context.Canceled
+}
+
+func (*broken) Close() error { return nil }
+
+// A deaf client does not read.
+type deaf struct{ *Recorder }
+
+func (w *deaf) Write([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+
+// TestDeafClient: the record blames the client that does not read, and not the origin, whose body then breaks off.
+func TestDeafClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &deaf{&Recorder{}}
+		w.Begin(httptest.NewRecorder(), Request{}, &client.OpenConns{}, time.Hour)
+		s := NewStream(w.Recorder, &http.Response{Body: &broken{}, ContentLength: -1}, time.Hour)
+		_, err := s.WriteTo(w)
+		if !errors.Is(err, os.ErrDeadlineExceeded) || s.Failed != "the client does not read its response" || s.Broke {
+			t.Errorf("%q, broke %v", s.Failed, s.Broke)
+		}
+	})
 }
