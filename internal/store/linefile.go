@@ -41,6 +41,7 @@ type LineFile[T any] struct {
 // anew. What cannot be read is left out, and logged.
 func OpenLineFile[T any](path string, kept func(all bool) []T, restore func(T), log *slog.Logger) *LineFile[T] {
 	f := &LineFile[T]{path: path, kept: kept, log: log, failed: true, restored: make(chan struct{}), stop: make(chan struct{})}
+	kept(false) // so that what changes from now on is known to restore
 	f.running.Go(func() {
 		f.restore(restore)
 		close(f.restored)

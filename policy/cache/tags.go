@@ -91,7 +91,7 @@ func (c *Tags) Put(url string, request, answer http.Header, mediaType string, ta
 		Modified: answer.Get("Last-Modified"),
 	}
 	if p.Vary != nil {
-		c.put(&Page{Key: url, At: now, Vary: p.Vary})
+		c.put(&Page{Key: url, Vary: p.Vary})
 		if p.Vary.Any {
 			return
 		}
@@ -102,9 +102,9 @@ func (c *Tags) Put(url string, request, answer http.Header, mediaType string, ta
 
 // put adds a page to the cache, and then to what Kept returns.
 func (c *Tags) put(p *Page) {
-	c.pages.Put(p.Key, p, p.cost())
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.pages.Put(p.Key, p, p.cost())
 	if c.changed != nil {
 		c.changed[p.Key] = p
 	}
@@ -122,12 +122,15 @@ func (c *Tags) Kept(all bool) []*Page {
 	return slices.Collect(maps.Values(changed))
 }
 
-// Restore adds a page that Kept has returned in an earlier process, unless there is a newer one.
+// Restore adds a page that Kept has returned in an earlier process, unless another one was put since the last call of
+// Kept.
 func (c *Tags) Restore(p *Page) {
 	if p == nil || p.Key == "" {
 		return
 	}
-	if other, ok := c.pages.Get(p.Key); !ok || p.At.After(other.At) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, newer := c.changed[p.Key]; !newer {
 		c.pages.Put(p.Key, p, p.cost())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,25 +195,36 @@ func TestRestored(t *testing.T) {
 
 // TestRestoredLate: a page that is restored takes no newer one's place, and Get waits until all are restored.
 func TestRestoredLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newTags(t, 1<<20)
-		defer c.Close()
-		restored := make(chan struct{})
-		c.Await = func() { <-restored }
-		before := time.Now()
-		time.Sleep(time.Second) // fake clock
-		c.Put("http://a/", nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
-		go func() {
-			defer close(restored)
-			time.Sleep(time.Second) // fake clock
-			for _, url := range []string{"http://a/", "http://b/"} {
-				c.Restore(&Page{Key: url, Tags: robotstag.ParseMeta("robots", "nofollow"), At: before})
-			}
-		}()
-		for url, want := range map[string]string{"http://a/": "noindex", "http://b/": "nofollow"} {
-			if p, ok := c.Get(url, nil, nil, ""); !ok || p.Tags.Rules[0].Name != want {
-				t.Errorf("%s: got %+v, want %s", url, p, want)
-			}
+	c := newTags(t, 1<<20)
+	defer c.Close()
+	c.Kept(false)
+	restored := make(chan struct{})
+	c.Await = func() { <-restored }
+	put := func(url string) {
+		c.Put(url, nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
+	}
+	put("http://a/")
+	go func() {
+		defer close(restored)
+		for _, url := range []string{"http://a/", "http://b/"} {
+			c.Restore(&Page{Key: url, Tags: robotstag.ParseMeta("robots", "nofollow"), At: time.Now()})
 		}
-	})
+		for i := range 1000 { // at the same time
+			url := fmt.Sprint("http://c/", i)
+			var both sync.WaitGroup
+			both.Go(func() { put(url) })
+			both.Go(func() { c.Restore(&Page{Key: url}) })
+			both.Wait()
+		}
+	}()
+	for url, want := range map[string]string{"http://a/": "noindex", "http://b/": "nofollow", "http://c/7": "noindex"} {
+		if p, ok := c.Get(url, nil, nil, ""); !ok || p.Tags.Rules[0].Name != want {
+			t.Errorf("%s: got %+v, want %s", url, p, want)
+		}
+	}
+	for i := range 1000 {
+		if p, ok := c.Get(fmt.Sprint("http://c/", i), nil, nil, ""); ok && len(p.Tags.Rules) == 0 {
+			t.Errorf("page %d is that of an earlier process", i)
+		}
+	}
 }
