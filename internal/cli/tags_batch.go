@@ -75,7 +75,7 @@ func answerTags(line []byte) (any, error) {
 // tagsOf returns the rules for a crawler in headers and, if page is not nil, in the head of a
 // page. It reads the page as the gate does; without a Content-Type it is HTML.
 func tagsOf(tags robotstag.Tags, page []byte, contentType string, tokens []string) (a tagsAnswer, err error) {
-	r := reading{Header: http.Header{}}
+	r := reading{Header: http.Header{}, Tokens: tokens}
 	if contentType = strings.TrimSpace(contentType); contentType != "" {
 		r.Header.Set("Content-Type", contentType)
 	}
@@ -84,15 +84,21 @@ func tagsOf(tags robotstag.Tags, page []byte, contentType string, tokens []strin
 			return a, err
 		}
 	}
-	tags = r.withMetas(tags)
-	a.Skipped, a.Partial = r.Skipped, r.Head.Why
-	rules := tags.For(tokens...)
-	a.Rules, a.Truncated = robotstag.Effective(rules), tags.Truncated
-	a.Detail, a.Unknown = []tagDetail{}, append([]string{}, tags.Unknown...) // [] in place of null
+	return r.rules(tags), nil
+}
+
+// rules returns the rules for the crawler in headers and in the head of the page.
+func (r *reading) rules(headers robotstag.Tags) tagsAnswer {
+	tags := r.withMetas(headers)
+	rules := tags.For(r.Tokens...)
+	a := tagsAnswer{
+		Rules: robotstag.Effective(rules), Truncated: tags.Truncated, Skipped: r.Skipped, Partial: r.Head.Why,
+		Detail: []tagDetail{}, Unknown: append([]string{}, tags.Unknown...), // [] in place of null
+	}
 	for _, r := range rules {
 		a.Detail = append(a.Detail, tagDetail{r.Name, r.Value, r.Source, r.Scope})
 	}
-	return a, nil
+	return a
 }
 
 // given returns the bytes of a member in base64, or else the text beside it: programs may write empty members.

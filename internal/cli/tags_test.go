@@ -34,7 +34,7 @@ func TestTagsSaysWhatItDidNotRead(t *testing.T) {
 			"  a field is longer than 8192 bytes; the rest was not read\nno rules bind this crawler\n"},
 	} {
 		var out strings.Builder
-		if err := c.tags.Run(console.Streams{In: strings.NewReader(c.in), Out: &out}); err != nil {
+		if err := c.tags.Run(t.Context(), console.Streams{In: strings.NewReader(c.in), Out: &out}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if out.String() != c.want {

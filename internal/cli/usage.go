@@ -33,13 +33,7 @@ func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 	if u.URL == "" {
 		return errors.New("which URL? robotsgate usage https://example.com/")
 	}
-	cfg, err := u.load()
-	if err != nil {
-		return err
-	}
-	cfg.Overrides = nil // they are the operator's, not the publisher's
-	noteTokens(s, u.Token)
-	crawler, err := u.crawler(gate.Crawlers(cfg))
+	cfg, crawler, err := u.asked(s)
 	if err != nil {
 		return err
 	}
@@ -47,19 +41,10 @@ func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 	if u.local() {
 		read, err = u.given(s, cfg, crawler)
 	} else {
-		read, err = u.fetched(ctx, cfg, crawler)
+		read, err = u.fetched(ctx, s, cfg, crawler, u.URL)
 	}
 	if err != nil {
 		return err
-	}
-	if !u.local() {
-		advice := ""
-		if u.Agent == "" {
-			advice = "; some origins want a User-Agent: send one with --agent"
-		}
-		for _, remark := range read.remarks(advice) {
-			s.Note("%s", remark)
-		}
 	}
 	a := read.answer()
 	if u.JSON {
@@ -68,6 +53,19 @@ func (u *Usage) Run(ctx context.Context, s console.Streams) error {
 		err = printReport(s.Out, "usage", a)
 	}
 	return cmp.Or(err, read.Failed)
+}
+
+// asked returns the configuration and the crawler to read for. It has no overrides: they are the operator's, not the
+// publisher's.
+func (a *Asker) asked(s console.Streams) (*gate.Config, *policy.Crawler, error) {
+	cfg, err := a.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.Overrides = nil
+	noteTokens(s, a.Token)
+	crawler, err := a.crawler(gate.Crawlers(cfg))
+	return cfg, crawler, err
 }
 
 // local reports whether an option gives something to read, so that nothing is fetched.

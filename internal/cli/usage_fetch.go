@@ -6,13 +6,15 @@ import (
 	"net/http"
 
 	"robotsgate/htmlmeta"
+	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
 )
 
-// fetched asks the origin for its robots.txt and its tdmrep.json and, if the crawler may fetch it, for the page.
-func (u *Usage) fetched(ctx context.Context, cfg *gate.Config, crawler *policy.Crawler) (r reading, err error) {
+// fetched asks the origin of a URL for its robots.txt and its tdmrep.json and, if the crawler may fetch it, for the page.
+// It notes what the reading lacks.
+func (a *Asker) fetched(ctx context.Context, s console.Streams, cfg *gate.Config, crawler *policy.Crawler, url string) (r reading, err error) {
 	upstream, err := unguarded(cfg)
 	if err != nil {
 		return r, err
@@ -25,13 +27,13 @@ func (u *Usage) fetched(ctx context.Context, cfg *gate.Config, crawler *policy.C
 		return r, err
 	}
 	defer engine.Close()
-	target, err := canonical.ReadURL(u.URL)
+	target, err := canonical.ReadURL(url)
 	if err != nil {
-		return r, fmt.Errorf("%s: %w", u.URL, err)
+		return r, fmt.Errorf("%s: %w", url, err)
 	}
-	d, err := engine.Decide(ctx, policy.Request{Target: target, Crawler: crawler, UserAgent: u.Agent})
+	d, err := engine.Decide(ctx, policy.Request{Target: target, Crawler: crawler, UserAgent: a.Agent})
 	if err != nil {
-		return r, fmt.Errorf("%s: %w", u.URL, explained(target, err))
+		return r, fmt.Errorf("%s: %w", url, explained(target, err))
 	}
 	r.Path, r.Tokens, r.Decision = target.Path, d.Tokens, d
 	switch {
@@ -40,10 +42,11 @@ func (u *Usage) fetched(ctx context.Context, cfg *gate.Config, crawler *policy.C
 	case d.Allow:
 		ctx, cancel := context.WithTimeout(ctx, cfg.Egress.ResponseHeaderTimeout+cfg.Tags.HeadTimeout)
 		defer cancel()
-		if err := r.fetchPage(ctx, upstream, target, u.Agent, int(cfg.Tags.MaxHeadBytes)); err != nil {
-			r.Failed = fmt.Errorf("%s: the page was not fetched: %w", u.URL, err)
+		if err := r.fetchPage(ctx, upstream, target, a.Agent, int(cfg.Tags.MaxHeadBytes)); err != nil {
+			r.Failed = fmt.Errorf("%s: the page was not fetched: %w", url, err)
 		}
 	}
+	r.note(s, a.Agent)
 	return r, nil
 }
 
@@ -67,16 +70,17 @@ func (r *reading) fetchPage(ctx context.Context, transport http.RoundTripper, ta
 	return r.readPage(resp.Body, maxHead)
 }
 
-// remarks say what a fetched reading lacks. Advice is for a response that may not be the page.
-func (r *reading) remarks(advice string) (all []string) {
-	if d := r.Decision; d != nil && !d.Allow && r.Failed == nil {
-		all = append(all, "the page was not fetched: robots.txt denies it")
+// note says what a fetched reading lacks.
+func (r *reading) note(s console.Streams, agent string) {
+	if d := r.Decision; !d.Allow && r.Failed == nil {
+		s.Note("the page was not fetched: robots.txt denies it")
 	}
 	switch location := r.Header.Get("Location"); {
 	case location != "":
-		all = append(all, fmt.Sprintf("the response redirects to %s; ask for the preferences of that URL too", location))
+		s.Note("the response redirects to %s; ask for that URL too", location)
+	case r.Status >= 400 && agent == "":
+		s.Note("the response has status %d, so it may not be the page; some origins want a User-Agent: send one with --agent", r.Status)
 	case r.Status >= 400:
-		all = append(all, fmt.Sprintf("the response has status %d, so it may not be the page%s", r.Status, advice))
+		s.Note("the response has status %d, so it may not be the page", r.Status)
 	}
-	return all
 }
