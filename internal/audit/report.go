@@ -42,8 +42,9 @@ func (a *Reading) Print(s console.Streams) error {
 	if a.ID != "" && a.Replay == nil {
 		return a.printRecord(s)
 	}
+	_, terminal := console.Terminal(s.Out)
 	s, out := buffered(s)
-	reports := a.reports(s)
+	reports := a.reports(s, terminal)
 	if a.Verify != nil {
 		a.File = ordered(a.File)
 	}
@@ -127,7 +128,7 @@ func (a *Reading) lines(s console.Streams, v *verifyReport, done *atomic.Int64, 
 }
 
 // reports returns the reports that are asked for.
-func (a *Reading) reports(s console.Streams) (all []report) {
+func (a *Reading) reports(s console.Streams, terminal bool) (all []report) {
 	if a.Verify != nil {
 		all = append(all, &verifyReport{evidence.NewVerifier(*a.Verify), *a.Verify, a.Strict})
 	}
@@ -135,7 +136,7 @@ func (a *Reading) reports(s console.Streams) (all []report) {
 		all = append(all, &replayReport{Replay: a.Replay, s: s, id: a.ID, counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}})
 	}
 	if all == nil {
-		all = append(all, &sumReport{s: s})
+		all = append(all, &sumReport{s: s, terminal: terminal})
 	}
 	return all
 }
