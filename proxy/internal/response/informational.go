@@ -29,10 +29,12 @@ type informational struct {
 }
 
 // Context returns a context with which an Upstream passes 1xx responses to the client. passes is false if the client
-// cannot receive them.
+// cannot receive them: then Transport drops them, within its bound on the bytes of a head.
 func (w *Recorder) Context(ctx context.Context, passes bool) context.Context {
 	i := &w.informational
-	i.w, i.passes = w, passes
+	if i.w, i.passes = w, passes; !passes {
+		return ctx
+	}
 	i.trace.Got1xxResponse = i.pass
 	return httptrace.WithClientTrace(ctx, &i.trace)
 }
@@ -62,7 +64,7 @@ func (i *informational) pass(code int, fields textproto.MIMEHeader) error {
 		return errors.New("the origin sends too many informational responses")
 	}
 	// The gate sends 100 Continue itself, when the request's body is needed.
-	if i.done || !i.passes || code == http.StatusContinue || code == http.StatusSwitchingProtocols {
+	if i.done || code == http.StatusContinue || code == http.StatusSwitchingProtocols {
 		return nil
 	}
 	h := http.Header(maps.Clone(fields))
