@@ -10,19 +10,14 @@ import (
 
 const rfc3339 = "2006-01-02T15:04:05Z"
 
-// readDate reads the date at the beginning of s: RFC 822, 850 or 2822, ISO 8601, the
-// asctime form, the Date of a structured field, and forms in between that sites use. It
+// readDate reads the date at the beginning of s: RFC 822, 850 or 2822, ISO 8601, or the Date of a structured field. It
 // returns how many bytes belong to the date or, if ok is false, to a text in the form of one.
 //
 // The forms are regular expressions instead of layouts of package time, since the
 // date's end isn't marked: "Friday, 25-Jun-10 15:00:00 GMT, noindex".
 func readDate(s string) (t time.Time, n int, ok bool) {
 	d := dateReader{rest: s}
-	if m := d.take(asctime); m != nil {
-		date := m[2] + " " + m[1] + " " + m[5] + " " + m[3] + m[4] // in the order of the other forms
-		t, n, ok = readDate(date)
-		ok = ok && n == len(date)
-	} else if m := d.take(unixDate); m != nil {
+	if m := d.take(unixDate); m != nil {
 		seconds, err := strconv.ParseInt(m[1], 10, 64)
 		t, ok = time.Unix(seconds, 0).UTC(), err == nil
 	} else if t, ok = d.calendar(); ok {
@@ -34,21 +29,17 @@ func readDate(s string) (t time.Time, n int, ok bool) {
 	return t, len(s) - len(d.rest), ok && t.Year() >= 0 && t.Year() <= 9999 && d.look(ends) != nil
 }
 
-// continuesDate reports whether a comma before s may belong to a date: a comma after the day
-// of the week or before the year.
-func continuesDate(s string) bool {
-	m := (&dateReader{s}).look(dateContinued)
-	return m != nil && (m[1] == "" || month(m[1]) > 0)
-}
+// continuesDate reports whether a comma before s may belong to a date: that after the day of the week, or one in a text
+// that is meant as a date.
+func continuesDate(s string) bool { return (&dateReader{s}).look(dateContinued) != nil }
 
 // The parts of a date.
 const (
 	end       = `(?:$|[\x00-\x20()\\\x7f,;"'])`
 	blank     = `[ \t]*`
 	weekday   = blank + `(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?[ \t]*,?[ \t]*)?`
-	separator = `[ \t\-./,]` // between day, month and year
-	ordinal   = `(?:st|nd|rd|th)?`
-	day       = `(\d{1,2})` + ordinal
+	separator = `[ \t\-]*` // between day, month and year
+	day       = `(\d{1,2})`
 	letters   = `([a-z]+)`
 	year      = `(\d{2,4})`
 	fraction  = `(?:[.,]\d+)?` // it is cut off: the earlier second is the stricter
@@ -60,20 +51,17 @@ var (
 		form             *regexp.Regexp
 		year, month, day int
 	}{
-		{form(weekday, `(\d{4})(\d\d)(\d\d)`), 1, 2, 3},                              // 20100625
-		{form(weekday, `(\d{4})[\-/](\d{1,2})(?:[\-/](\d{1,2}))?`), 1, 2, 3},         // 2010-06-25, 2010/06
-		{form(weekday, day, separator, `*`, letters, separator, `*`, year), 3, 2, 1}, // 25th June 2010
-		{form(weekday, letters, separator, `*`, day, separator, `+`, year), 3, 1, 2}, // June 25, 2010
+		{form(blank, `(\d{4})(\d\d)(\d\d)`), 1, 2, 3},                      // 20100625
+		{form(blank, `(\d{4})-(\d\d)(?:-(\d\d))?`), 1, 2, 3},               // 2010-06-25, 2010-06
+		{form(weekday, day, separator, letters, separator, year), 3, 2, 1}, // 25 Jun 2010
 	}
-	// Jun 25 15:00:00 GMT 2010
-	asctime       = form(weekday, letters, separator, `*`, day, separator, `+(\d{1,2}:[\d:]*`, fraction, `(?:[ \t]*[ap]m\b)?)((?:[ \t]*[a-z]+(?:[+\-][\d:]+)?)?)[ \t]+`, year)
 	unixDate      = form(blank, `@(-?\d+)`)
-	clock         = form(`(?:t(\d{1,2}):?(\d{0,2}):?(\d{0,2})|(?:[ \t,]|at)+(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?)`, fraction, `(?:[ \t]*([ap])m\b)?`)
+	clock         = form(`(?:t(\d{1,2}):?(\d{0,2}):?(\d{0,2})|[ \t]+(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?)`, fraction)
 	zoneName      = form(blank, letters)
 	zoneOffset    = form(blank, `([+\-])(\d{1,2}):?(\d*)`)
 	zoneComment   = form(blank, `[(\[]([^)\]]{0,62})[)\]]`)
 	ends          = form(end)
-	dateContinued = form(blank, `(?:\d+`, ordinal, `(?:[\-/.:]|t\d|`, end, `)|`, letters, end, `)`)
+	dateContinued = form(blank, `\d+(?:[\-/.:]|t\d|`, end, `)`)
 )
 
 func form(parts ...string) *regexp.Regexp {
@@ -124,23 +112,13 @@ func (d *dateReader) calendar() (midnight time.Time, ok bool) {
 	return midnight, false
 }
 
-// clock reads the time of day, if there is one: 15:00, 15:00:00.5, 3:00 PM or, after a T,
-// 150000.
+// clock reads the time of day, if there is one: 15:00, 15:00:00.5 or, after a T, 150000.
 func (d *dateReader) clock() (sinceMidnight time.Duration, ok bool) {
 	m := d.take(clock)
 	if m == nil {
 		return 0, true
 	}
 	hour, minute, second := atoi(m[1]+m[4]), atoi(m[2]+m[5]), atoi(m[3]+m[6])
-	if half := m[7]; half != "" {
-		if hour < 1 || hour > 12 {
-			return 0, false
-		}
-		hour %= 12
-		if strings.EqualFold(half, "p") {
-			hour += 12
-		}
-	}
 	seconds := hour*3600 + minute*60 + min(second, 59)
 	// 24:00 is the end of a day in ISO 8601, and 23:59:60 may be a leap second.
 	return time.Duration(seconds) * time.Second, minute <= 59 && second <= 60 && seconds <= 24*3600

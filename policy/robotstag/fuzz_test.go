@@ -106,7 +106,6 @@ func check(t *testing.T, tags Tags) {
 func FuzzReadDate(f *testing.F) {
 	f.Add("Friday, 25-Jun-10 15:00:00 GMT")
 	f.Add("2010-06-25T15:00:00.5+01:00")
-	f.Add("June 25th, 2010 at 3:00 PM (x)")
 	f.Add("@1277478000")
 	f.Fuzz(func(t *testing.T, s string) {
 		d, n, ok := readDate(s)
@@ -120,7 +119,7 @@ func FuzzReadDate(f *testing.F) {
 		if !ok || !again.Equal(d) {
 			t.Errorf("%q: got %v, want %v", s[:n], again, d)
 		}
-		for _, layout := range []string{time.RFC3339, "Mon, 02 Jan 2006 15:04:05 GMT", "Monday, 02-Jan-2006 15:04:05 GMT", time.ANSIC} {
+		for _, layout := range []string{time.RFC3339, "Mon, 02 Jan 2006 15:04:05 GMT", "Monday, 02-Jan-2006 15:04:05 GMT"} {
 			if again, _, ok := readDate(d.Format(layout)); !ok || !again.Equal(d) {
 				t.Errorf("%q as %q: got %v", s, d.Format(layout), again)
 			}
