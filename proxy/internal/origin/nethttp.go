@@ -30,10 +30,6 @@ const (
 // maxResponseHeader bounds the head of an origin's response, in bytes.
 const maxResponseHeader = 256 << 10
 
-// readBuffer is the size of the buffer of a connection over HTTP/1, in bytes: most heads arrive together with a
-// compressed page, and one read returns both.
-const readBuffer = 16 << 10
-
 // netHTTP sends requests by net/http's Transport, which can send all of them.
 type netHTTP struct {
 	http2 *http.Transport            // for all else
@@ -77,7 +73,6 @@ func (u *Transport) newTransport(c Config, idle int) *http.Transport {
 		ResponseHeaderTimeout:  c.ResponseHeaderTimeout,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: maxResponseHeader,
-		ReadBufferSize:         readBuffer,
 		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReadFrameSize: maxFrame},
 	}
 	if answersRequests(c.Parent) { // Transport itself sends CONNECT
