@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,7 +35,7 @@ type origin struct {
 	log     func() audit.Status // the audit log; nil: there is none
 	status  int
 	body    string
-	fetches int
+	fetches int64
 
 	crawlers []*policy.Crawler // of the gate
 	refuse   bool              // unknown clients
@@ -60,7 +61,7 @@ func (o *origin) ready() error {
 }
 
 func (o *origin) RoundTrip(r *http.Request) (*http.Response, error) {
-	o.fetches++
+	atomic.AddInt64(&o.fetches, 1)
 	return &http.Response{StatusCode: o.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(o.body)), Request: r}, nil
 }
 
@@ -285,14 +286,14 @@ func TestRobots(t *testing.T) {
 				o.status = step.status
 				answers(t, h, "POST", "/api/refresh"+path)
 			}
-			before := o.fetches
+			before := atomic.LoadInt64(&o.fetches)
 			got := answers(t, h, "GET", "/api/robots"+path)
 			for name, want := range step.want {
 				if !reflect.DeepEqual(got[name], want) {
 					t.Errorf("%s: %s is %v, want %v", step.name, name, got[name], want)
 				}
 			}
-			if o.fetches != before {
+			if atomic.LoadInt64(&o.fetches) != before {
 				t.Errorf("%s: the request has caused a fetch", step.name)
 			}
 			good := got["robots"].(map[string]any)["good"].(map[string]any)

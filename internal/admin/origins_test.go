@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -22,8 +23,8 @@ func TestOriginPage(t *testing.T) {
 			t.Errorf("before a fetch: got %d, %s", w.Code, w.Body)
 		}
 		w := ask(h, "POST", "192.0.2.1:9310", path, "Sec-Fetch-Site", "same-origin")
-		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/origin?origin=http%3A%2F%2Fa.example" || o.fetches != 1 {
-			t.Errorf("Refresh: got %d to %s, %d fetches", w.Code, w.Header().Get("Location"), o.fetches)
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/origin?origin=http%3A%2F%2Fa.example" || atomic.LoadInt64(&o.fetches) != 1 {
+			t.Errorf("Refresh: got %d to %s, %d fetches", w.Code, w.Header().Get("Location"), atomic.LoadInt64(&o.fetches))
 		}
 		page := see(t, h, path)
 		has(t, page, "http://a.example", "As the origin answers robotsgate/0 : fresh, status 200, fetched just now", "Refresh",
@@ -46,8 +47,8 @@ func TestOriginPage(t *testing.T) {
 				t.Errorf("%s of no origin: got %d", method, w.Code)
 			}
 		}
-		if o.fetches != 1 {
-			t.Errorf("%d fetches", o.fetches)
+		if atomic.LoadInt64(&o.fetches) != 1 {
+			t.Errorf("%d fetches", atomic.LoadInt64(&o.fetches))
 		}
 	})
 }
@@ -62,8 +63,8 @@ func TestOriginPageOfCrawlers(t *testing.T) {
 		const path = "/origin?origin=http://a.example"
 		has(t, see(t, h, path), "As the origin answers NewsBot : fresh, status 200, fetched just now User-agent: *")
 		ask(h, "POST", "192.0.2.1:9310", path)
-		if has(t, see(t, h, path), "fetched just now", "Fetches it now, with each User-Agent that has an answer."); o.fetches != 3 {
-			t.Errorf("%d fetches, want one, and one for each asker", o.fetches)
+		if has(t, see(t, h, path), "fetched just now", "Fetches it now, with each User-Agent that has an answer."); atomic.LoadInt64(&o.fetches) != 3 {
+			t.Errorf("%d fetches, want one, and one for each asker", atomic.LoadInt64(&o.fetches))
 		}
 	})
 }

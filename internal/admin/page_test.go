@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -176,8 +177,8 @@ func TestCrossSite(t *testing.T) {
 			}
 		}
 	}
-	if o.fetches != 0 {
-		t.Errorf("%d fetches", o.fetches)
+	if atomic.LoadInt64(&o.fetches) != 0 {
+		t.Errorf("%d fetches", atomic.LoadInt64(&o.fetches))
 	}
 	for _, header := range [][]string{
 		{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"}, {"Origin", "http://192.0.2.1:9310"}, {},
