@@ -24,7 +24,7 @@ import (
 	"robotsgate/proxy"
 )
 
-// An Asker has the options of check and usage that say who asks, and by which robots.txt.
+// An Asker has the options of check and usage that name the crawler and the robots.txt.
 type Asker struct {
 	Configured
 	Agent   string   `placeholder:"UA" help:"User-Agent that the crawler sends."`

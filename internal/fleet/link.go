@@ -100,7 +100,7 @@ func (l *link) lose(session int64, err error) {
 	}
 }
 
-// warn logs each advice once a minute. A store whose password has changed may first break a connection off, and then
+// warn logs each advice once a minute. After a change of its password a store may first break a connection off, and then
 // refuse the login: the second line says what to do.
 func (l *link) warn(err error) {
 	advice := advice(err)

@@ -65,7 +65,7 @@ func (c *Settings) Fetch(ctx context.Context, transport http.RoundTripper, url, 
 // ErrBusy says that as many large robots.txt files as may be are being read, so that the origin's could not be.
 var ErrBusy = errors.New("too many large robots.txt files are being read at once")
 
-// A fault is an error of a RoundTripper that says whose fault it is. Any other error is an outage of the origin.
+// A fault is an error of a RoundTripper that says whether the origin is at fault. Any other error is an outage of the origin.
 type fault interface {
 	error
 	// OriginAtFault reports whether the cause lies in the URL's origin, such as a name that does not resolve.

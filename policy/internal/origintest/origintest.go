@@ -140,7 +140,7 @@ var Failures = map[string]Answer{
 	"trickle": stream(func(p []byte) int { time.Sleep(time.Second); return copy(p, "#") }),
 }
 
-// A Fault is an error of a transport that says whose fault it is.
+// A Fault is an error of a transport that says whether the origin is at fault.
 type Fault struct {
 	Text, Why    string
 	Origin, Kept bool

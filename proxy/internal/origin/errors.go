@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// The errors of a Transport whose cause is not the origin, or because of which it could not be asked. Package
+// The errors of a Transport that are not the fault of the origin, or that kept the gate from asking it. Package
 // policy/snapshot reads their methods.
 var (
 	// ErrProhibited says that the operator's egress rules forbid the destination.

@@ -32,7 +32,7 @@ type Head struct {
 // An Inspection is what a response states.
 type Inspection struct {
 	Tags        []robotstag.Rule // that bind the crawler
-	Remembered  []robotstag.Rule // of an earlier response to the same URL, if this one has no page whose head could be read
+	Remembered  []robotstag.Rule // of an earlier response to the same URL, if the head of this one could not be read
 	Stated      usage.Stated     // before there is a response: what robots.txt and tdmrep.json state
 	Head        Head
 	Received    http.Header     // the fields that annotators read, as the origin sent them

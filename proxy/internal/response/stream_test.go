@@ -46,7 +46,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 	case 1:
 		return copy(b, "one"), nil
 	case 2:
-		time.Sleep(p.delay)
+		time.Sleep(p.delay) // fake clock
 		return copy(b, "two"), nil
 	}
 	return 0, io.EOF
@@ -91,7 +91,7 @@ func (b *broken) Read(p []byte) (int, error) {
 	if b.read++; b.read == 1 {
 		return copy(p, "one"), nil
 	}
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) // fake clock
 	return 0, context.Canceled
 }
 
@@ -102,7 +102,7 @@ type deaf struct{ *Recorder }
 
 func (w *deaf) Write([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
 
-// TestDeafClient: the record blames the client that does not read, and not the origin, whose body then breaks off.
+// TestDeafClient: the record blames the client that does not read, although the body of the origin then breaks off.
 func TestDeafClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &deaf{&Recorder{}}
