@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"robotsgate/internal/field"
 	"robotsgate/policy/glob"
@@ -105,7 +106,7 @@ func (l Login) Check(m *field.Mistakes) {
 	}
 	m.Require(l.User != "", "user", "is missing: a password_bcrypt needs the user that it is for")
 	m.Require(!strings.Contains(l.User, ":"), "user", "has a colon, which ends the user name in a login (RFC 7617): leave it out, and what follows it")
-	m.Require(!strings.ContainsFunc(l.User, field.IsControl), "user", "has a control character, which no login can have (RFC 7617)")
+	m.Require(!strings.ContainsFunc(l.User, unicode.IsControl), "user", "has a control character, which no login can have (RFC 7617)")
 	m.Require(l.Hash != "", "password_bcrypt", "is missing: %s", howToHash)
 	m.Refuse("password_bcrypt", checkHash(l.Hash))
 }

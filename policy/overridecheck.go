@@ -60,7 +60,7 @@ func WarnOverrides(overrides []Override, m *field.Mistakes, list string, unseen 
 		o, in := &overrides[i], m.In(fmt.Sprintf("%s[%d]", list, i))
 		in.Require(!o.Expired(now), "expires", "expired at %s: the override is ignored", o.Expires.Format(time.RFC3339))
 		if last >= 0 {
-			in.Add("hosts", "never reached: the override of %s, before it, is for all requests", m.Where(fmt.Sprintf("%s[%d].hosts", list, last)))
+			in.Add("hosts", "never reached: the override of line %d, before it, is for all requests", m.Lines[fmt.Sprintf("%s[%d].hosts", list, last)])
 		} else if o.Expires.IsZero() && len(o.Crawlers)+len(o.Methods) == 0 && o.anyHost() && o.anyPath() {
 			last = i
 		}

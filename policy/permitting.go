@@ -3,10 +3,10 @@ package policy
 import (
 	"cmp"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
-	"robotsgate/internal/field"
 	"robotsgate/policy/canonical"
 	"robotsgate/policy/glob"
 	"robotsgate/policy/robotstxt"
@@ -63,6 +63,11 @@ func (d *Decision) ParentFailed() bool {
 // patternEscapes escapes the characters of a path that mean something in a pattern.
 var patternEscapes = strings.NewReplacer("*", "%2A", "$", "%24")
 
+// quote returns a text in quotes, as a configuration in YAML reads it: YAML has all escapes of Go.
+func quote(text string) string {
+	return strconv.Quote(strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${"))
+}
+
 // Line returns the override as an entry of overrides in a configuration, in one line.
 func (o *Override) Line() string {
 	line := append(make([]byte, 0, 256), "- {"...)
@@ -73,7 +78,7 @@ func (o *Override) Line() string {
 			} else {
 				line = append(line, ", "...)
 			}
-			line = append(line, field.Quote(text)...)
+			line = append(line, quote(text)...)
 		}
 		if len(all) > 0 {
 			line = append(line, "], "...)
@@ -87,5 +92,5 @@ func (o *Override) Line() string {
 	list("paths", o.Paths)
 	list("methods", o.Methods)
 	list("crawlers", o.Crawlers)
-	return string(line) + "action: " + string(o.Action) + ", reason: " + field.Quote(cmp.Or(o.Reason, "say why")) + "}"
+	return string(line) + "action: " + string(o.Action) + ", reason: " + quote(cmp.Or(o.Reason, "say why")) + "}"
 }

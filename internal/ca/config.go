@@ -3,6 +3,7 @@ package ca
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"robotsgate/internal/field"
 )
@@ -24,7 +25,7 @@ func (c Config) Check(m *field.Mistakes) {
 			continue
 		}
 		_, err := field.ReadFile(file)
-		if errors.Is(err, field.ErrNoFile) {
+		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w; without ca_cert and ca_key the gate makes a CA of its own in data_dir", err)
 		}
 		m.Require(err == nil, key, "%s: %v", file, err)

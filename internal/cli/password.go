@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"golang.org/x/crypto/bcrypt"
 	"golang.org/x/term"
 
 	"robotsgate/internal/console"
-	"robotsgate/internal/field"
 )
 
 // HashPassword prints the hash of a password, for password_bcrypt.
@@ -42,7 +42,7 @@ func hashPassword(password string) (string, error) {
 		return "", errors.New("the password is empty")
 	case len(password) > maxPassword:
 		return "", fmt.Errorf("the password is longer than %d bytes, and bcrypt reads no further: choose a shorter one", maxPassword)
-	case strings.ContainsFunc(password, field.IsControl):
+	case strings.ContainsFunc(password, unicode.IsControl):
 		return "", errors.New("the password has a control character, which no login can have (RFC 7617)")
 	}
 	// Every step of the cost doubles the time that anyone can make the gate spend on a wrong password.

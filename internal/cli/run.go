@@ -193,7 +193,14 @@ func (r *Run) adapt(c *gate.Config, getenv func(string) string) error {
 	if c.Egress.Parent != nil || name == "" {
 		return nil
 	}
-	parent, err := field.ParseProxyVariable(getenv(name))
+	text := getenv(name)
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	if rest, ok := strings.CutPrefix(text, "socks5h://"); ok {
+		text = "socks5://" + rest // names are always resolved by the proxy
+	}
+	parent, err := field.ParseProxy(text)
 	if err != nil {
 		return fmt.Errorf("the environment variable %s: %w", name, err) // it may hold a password
 	}

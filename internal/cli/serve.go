@@ -9,7 +9,6 @@ import (
 
 	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
-	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/requestlog"
 	"robotsgate/policy"
@@ -44,7 +43,7 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 	defer stop()
 	context.AfterFunc(ctx, stop) // from then on a signal ends the process at once
 	g, err := gate.New(c, gate.Options{
-		Out: io.Out, Err: io.Err, Version: version(), Commit: commit(), File: file, Load: s.reload,
+		Out: io.Out, Err: io.Err, Version: version(), Commit: commit(), File: file, Load: s.load,
 		Requests: s.on(screen), Screen: screen,
 	})
 	if err != nil {
@@ -95,14 +94,6 @@ type noteWriter struct{ console.Streams }
 func (w noteWriter) Write(text []byte) (int, error) {
 	w.Note("%s", strings.TrimSpace(string(text)))
 	return len(text), nil
-}
-
-// reload is load for a gate that runs. Opening a pipe again may wait for ever.
-func (s *Serve) reload() (*gate.Config, error) {
-	if field.IsPipe(s.Config) {
-		return nil, fmt.Errorf("%s is a pipe, which can't be read again: use a file", s.Config)
-	}
-	return s.load()
 }
 
 // load reads the configuration, and applies the options of the command line.

@@ -40,7 +40,7 @@ func TestDecode(t *testing.T) {
 	if err := source.Err(); err != nil || !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, %v\nwant %+v", s, err, want)
 	}
-	if !source.Given("most") || !source.Given("items[1].kind") || source.Given("wait") || source.Where("items[1].kind") != "line 5" {
+	if !source.Given("most") || !source.Given("items[1].kind") || source.Given("wait") || source.Lines["items[1].kind"] != 5 {
 		t.Errorf("given: %v", source.Lines)
 	}
 	source.In("items[1]").Add("kind", "is too %s", "fancy")

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"gopkg.in/yaml.v3"
 
@@ -113,7 +114,7 @@ func (d *decoder) set(n *yaml.Node, tag reflect.StructTag, v reflect.Value) (ok 
 			return err == nil, err
 		}
 		*x = glob.Text(text)
-		if text == "" || strings.Trim(text, " \t") != text || strings.ContainsFunc(text, func(r rune) bool { return field.IsControl(r) && r != '\t' }) {
+		if text == "" || strings.Trim(text, " \t") != text || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\t' }) {
 			return false, errors.New("a header's value is not empty, and has no control characters and no white space at its ends")
 		}
 		return true, nil

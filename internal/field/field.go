@@ -5,27 +5,26 @@ package field
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // A Mistake is an error in a configuration, or a warning about it.
 type Mistake struct {
-	File string
-	Line int // 1-based; 0 if there is none
+	File string // or the option that has the value
+	Line int    // 1-based; 0 if there is none
 	Text string
 }
 
-// String returns FILE:LINE: text, without the parts that are not known.
+// String returns FILE:LINE: text, without the parts that are not known, in one line.
 func (m Mistake) String() string {
 	where := m.File
 	if m.Line > 0 {
 		where += fmt.Sprintf(":%d", m.Line)
 	}
-	return strings.TrimPrefix(where+": "+m.Text, ": ")
+	// Text from the file or the environment must not start a line of its own.
+	return strings.NewReplacer("\n", " ", "\r", " ").Replace(strings.TrimPrefix(where+": "+m.Text, ": "))
 }
 
 // Errors are all mistakes of a configuration, in the order of their lines.
@@ -51,18 +50,18 @@ type found struct {
 	File    string            // "" if the values are from none
 	Lines   map[string]int    // of the fields and sections that the file has
 	options map[string]string // what gave a field its value in place of the file
+	bad     map[string]bool   // has a mistake already
 	all     Errors
-	bad     map[string]bool // has a mistake already
 }
 
 // New returns a collection for values from a file.
 func New(file string) *Mistakes {
-	return &Mistakes{found: &found{File: file, Lines: map[string]int{}, options: map[string]string{}, bad: map[string]bool{}}}
+	return &Mistakes{found: &found{file, map[string]int{}, map[string]string{}, map[string]bool{}, nil}}
 }
 
 // Warnings returns a collection for warnings about the same file.
 func (m *Mistakes) Warnings() *Mistakes {
-	return &Mistakes{found: &found{File: m.File, Lines: m.Lines, options: m.options, bad: map[string]bool{}}}
+	return &Mistakes{found: &found{m.File, m.Lines, m.options, map[string]bool{}, nil}}
 }
 
 // In returns a collection for a struct in this one, which adds to this one.
@@ -76,15 +75,6 @@ func Join(path, field string) string {
 	return path + "." + field
 }
 
-// around yields a path, then those of the sections and lists around it, and "" at last.
-func around(path string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for yield(path) && path != "" {
-			path = path[:max(strings.LastIndexAny(path, ".["), 0)]
-		}
-	}
-}
-
 // Replace makes a field count as one that is not given, since its value is that of an option. Mistakes name the option.
 func (m *Mistakes) Replace(field, option string) {
 	delete(m.Lines, Join(m.path, field))
@@ -93,11 +83,6 @@ func (m *Mistakes) Replace(field, option string) {
 
 // Given reports whether the file has a value for a field, which is not the default then.
 func (m *Mistakes) Given(field string) bool { return m.Lines[Join(m.path, field)] > 0 }
-
-// Where says where a field was given.
-func (m *Mistakes) Where(field string) string {
-	return fmt.Sprintf("line %d", m.Lines[Join(m.path, field)])
-}
 
 // Bad reports whether a field has a mistake already. What follows from it is no mistake of its own.
 func (m *Mistakes) Bad(field string) bool { return m.bad[Join(m.path, field)] }
@@ -114,32 +99,24 @@ func Display(path string) string { return index.ReplaceAllString(path, "") }
 // others follow from it.
 func (m *Mistakes) Add(field, format string, args ...any) {
 	path, line, option := Join(m.path, field), 0, ""
-	for p := range around(path) {
+	for p, more := path, true; more; p = p[:max(strings.LastIndexAny(p, ".["), 0)] {
 		if m.bad[p] {
 			return
 		}
 		line, option = cmp.Or(line, m.Lines[p]), cmp.Or(option, m.options[p])
+		more = p != ""
 	}
 	m.bad[path] = true
-	text := ": " + fmt.Sprintf(format, args...)
-	if option != "" {
-		m.add(Mistake{Text: option + text})
-	} else {
-		m.add(Mistake{m.File, line, Display(path) + text})
+	mistake := Mistake{option, 0, fmt.Sprintf(format, args...)}
+	if option == "" {
+		mistake = Mistake{m.File, line, strings.TrimPrefix(Display(path)+": "+mistake.Text, ": ")}
 	}
+	m.all = append(m.all, mistake)
 }
 
 // AddLine adds what is wrong with a line.
 func (m *Mistakes) AddLine(line int, format string, args ...any) {
-	m.add(Mistake{m.File, line, fmt.Sprintf(format, args...)})
-}
-
-// lineEnds are replaced in mistakes: text from the file or the environment must not start a line of its own.
-var lineEnds = strings.NewReplacer("\n", " ", "\r", " ")
-
-func (m *Mistakes) add(mistake Mistake) {
-	mistake.Text = lineEnds.Replace(mistake.Text)
-	m.all = append(m.all, mistake)
+	m.all = append(m.all, Mistake{m.File, line, fmt.Sprintf(format, args...)})
 }
 
 // Require adds a mistake unless ok.
@@ -154,10 +131,11 @@ func (m *Mistakes) Refuse(field string, err error) { m.Require(err == nil, field
 
 // All returns the mistakes by line. A mistake that aliases repeat is listed once.
 func (m *Mistakes) All() Errors {
-	all := slices.SortedFunc(slices.Values(m.all), func(a, b Mistake) int {
+	slices.SortFunc(m.all, func(a, b Mistake) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text))
 	})
-	return slices.Compact(all)
+	m.all = slices.Compact(m.all)
+	return m.all
 }
 
 // Err returns the mistakes as an error, nil if there are none.
@@ -175,11 +153,3 @@ func Cut(s string) string {
 	}
 	return s
 }
-
-// Quote returns a text in quotes, as a configuration in YAML reads it: YAML has all escapes of Go.
-func Quote(text string) string {
-	return strconv.Quote(strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${"))
-}
-
-// IsControl reports whether r is a control character of ASCII, which no header field can have.
-func IsControl(r rune) bool { return r < ' ' || r == 0x7f }

@@ -12,24 +12,13 @@ import (
 // any list of crawlers needs, and a log given by mistake is refused at once.
 const MaxFileBytes = 4 << 20
 
-// ErrNoFile says that a file does not exist.
-var ErrNoFile = errors.New("no such file")
-
-// ReadFile reads a file that a field names. A running gate reads it again at every reload, which a pipe does not allow:
-// opening one may wait for ever. Errors don't name the path: the caller does.
+// ReadFile reads a configuration, or a file that a field names. A running gate reads it again at every reload, which a
+// pipe does not allow: opening one may wait for ever. Errors don't name the path: the caller does.
 func ReadFile(path string) ([]byte, error) {
-	if IsPipe(path) {
+	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
 		return nil, errors.New("is a pipe, which can't be read again: use a file")
 	}
-	return ReadOnce(path)
-}
-
-// ReadOnce is ReadFile for a file that is never read again. It may be a pipe.
-func ReadOnce(path string) ([]byte, error) {
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNoFile
-	}
 	if err != nil {
 		return nil, err.(*fs.PathError).Err
 	}
@@ -47,10 +36,4 @@ func ReadAll(in io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("larger than %s: is this the right file?", Size(MaxFileBytes))
 	}
 	return data, err
-}
-
-// IsPipe reports whether the file at path is a named pipe, such as a shell's <(command).
-func IsPipe(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode()&fs.ModeNamedPipe != 0
 }

@@ -141,7 +141,7 @@ func (c *Config) CrawlersOrDefault() []Crawler {
 // process's environment. If the file has mistakes the error is of type
 // [field.Errors] and holds all of them.
 func LoadConfig(path string) (*Config, error) {
-	data, err := field.ReadOnce(path)
+	data, err := field.ReadFile(path)
 	if err != nil {
 		return nil, field.Errors{{File: path, Text: err.Error()}}
 	}

@@ -70,7 +70,7 @@ func (c *Config) checkPorts(m *field.Mistakes) {
 func (c *Config) checkCrawler(i int, names map[string]int) {
 	crawler, m := &c.Crawlers[i], c.source.In(fmt.Sprintf("crawlers[%d]", i))
 	if first, taken := names[crawler.Name]; taken {
-		m.Add("name", "%q is taken, by %s: every crawler needs a name of its own", field.Cut(crawler.Name), c.source.Where(fmt.Sprintf("crawlers[%d].name", first)))
+		m.Add("name", "%q is taken, by line %d: every crawler needs a name of its own", field.Cut(crawler.Name), c.source.Lines[fmt.Sprintf("crawlers[%d].name", first)])
 	} else if crawler.Name != "" {
 		names[crawler.Name] = i
 	}

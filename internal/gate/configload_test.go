@@ -158,7 +158,7 @@ func TestLoadRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		filepath.Join(dir, "none.yaml"): ": no such file",
+		filepath.Join(dir, "none.yaml"): ": no such file or directory",
 		dir:                             ": is a directory",
 		big:                             ": larger than 4MiB: is this the right file?",
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"robotsgate/internal/field"
 	"robotsgate/policy/canonical"
@@ -79,7 +80,7 @@ func ParseAgent(text string) (string, error) {
 	switch {
 	case !strings.EqualFold(scheme, "https"):
 		return "", fmt.Errorf("%s, got %q", example, field.Cut(text))
-	case strings.ContainsFunc(authority, field.IsControl) || strings.ContainsAny(authority, ` "'\,;*%`):
+	case strings.ContainsFunc(authority, unicode.IsControl) || strings.ContainsAny(authority, ` "'\,;*%`):
 		return "", fmt.Errorf("%s: %q has a character that no host has", example, field.Cut(text))
 	case strings.Contains(authority, "@"):
 		return "", errors.New(example + ": leave out the user") // the text may hold a password
