@@ -105,8 +105,8 @@ func (d *Disk) Load(_ context.Context, key string) (snapshot.Set, bool) {
 	return line.Set, ok
 }
 
-// Acquire grants permission at once. Another process that uses the folder may have saved a set meanwhile.
-func (d *Disk) Acquire(context.Context, string) (release func(), changed bool) { return nil, true }
+// Acquire gives no permissions: two processes that use the folder may fetch a file at the same time.
+func (d *Disk) Acquire(context.Context, string) (release func(), changed bool) { return nil, false }
 
 // Save replaces the files of sets. Before that it makes files of the answers that they supersede, so that a kill in
 // between loses none.
@@ -121,16 +121,22 @@ func (d *Disk) Save(ctx context.Context, sets map[string]snapshot.Set) error {
 
 func (d *Disk) save(ctx context.Context, key string, set snapshot.Set) error {
 	n := nameOf(key)
+	next := setLine{key, snapshot.DatedSet{Set: set}}
+	if next.Body = nil; next.Last == next.Good { // the body follows the line
+		next.Last = nil
+	}
+	if d.create(n, next, set) { // as for most: no other process can have made it, so there is nothing to lock
+		return nil
+	}
 	unlock, err := d.lock(ctx, n.folder)
+	if set.Empty() && errors.Is(err, fs.ErrNotExist) { // there is no folder
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	old, known := d.load(key) // one that can't be read must not prevent the next one
-	next := setLine{key, snapshot.DatedSet{Set: set}}
-	if next.Body = nil; next.Last == next.Good { // the body follows the line
-		next.Last = nil
-	}
 	for _, a := range next.Follow(&old.DatedSet) {
 		if d.limits.Keep <= 0 {
 			break
@@ -166,6 +172,28 @@ func (d *Disk) save(ctx context.Context, key string, set snapshot.Set) error {
 	return err
 }
 
+// create makes the first file of a key. It reports false if there is one, or if the file can't be made in this way.
+func (d *Disk) create(n name, line setLine, set snapshot.Set) bool {
+	data, err := encode(line, set.Body)
+	if set.Empty() || err != nil {
+		return false
+	}
+	path := d.path(n.folder, n.current())
+	if err = wholefile.CreateSoon(path, data); errors.Is(err, fs.ErrNotExist) {
+		os.Mkdir(filepath.Dir(path), 0o700)
+		err = wholefile.CreateSoon(path, data)
+	}
+	if err != nil {
+		return false
+	}
+	origins := int64(1)
+	if n.tdmrep {
+		origins = 0
+	}
+	d.count(n.folder, origins, blocks(int64(len(data))))
+	return true
+}
+
 // write makes or replaces a file. The caller has locked the folder.
 func (d *Disk) write(folder int, file string, line any, body []byte) error {
 	data, err := encode(line, body)
@@ -183,12 +211,9 @@ func (d *Disk) write(folder int, file string, line any, body []byte) error {
 	return nil
 }
 
-// lock keeps other goroutines and processes from changing files in a folder. It makes the folder if there is none.
+// lock keeps other goroutines and processes from changing files in a folder.
 func (d *Disk) lock(ctx context.Context, folder int) (unlock func(), err error) {
 	dir := d.path(folder, "")
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
 	d.saving[folder].Lock()
 	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, time.Millisecond); err != nil {

@@ -3,8 +3,11 @@ package wholefile
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
+	"syscall"
 )
 
 // Write makes or replaces a file, which only its owner can read. No reader sees a part of it, and several processes may
@@ -18,8 +21,8 @@ func Write(path string, data []byte) error {
 }
 
 // WriteFunc is Write with the contents that a function writes. If the function fails, nothing changes.
-func WriteFunc(path string, write func(*os.File) error) error {
-	err := replace(path, func(f *os.File) error { return cmp.Or(write(f), f.Sync()) })
+func WriteFunc(path string, content func(*os.File) error) error {
+	err := write(path, func(f *os.File) error { return cmp.Or(content(f), f.Sync()) }, os.Rename)
 	if err != nil {
 		return err
 	}
@@ -33,20 +36,37 @@ func WriteFunc(path string, write func(*os.File) error) error {
 // WriteSoon is Write, some hundred times as fast, for a file that may be lost. A kill of the process does not harm it.
 // After a power cut soon after it, the file may be empty or not there.
 func WriteSoon(path string, data []byte) error {
-	return replace(path, func(f *os.File) error {
+	return write(path, func(f *os.File) error {
 		_, err := f.Write(data)
 		return err
+	}, os.Rename)
+}
+
+// CreateSoon is WriteSoon for a file that is not there: it replaces none. The error is fs.ErrExist if there is one. Some
+// file systems can't, and it fails.
+func CreateSoon(path string, data []byte) error {
+	return write(path, func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	}, func(from, to string) error {
+		if err := os.Link(from, to); err != nil {
+			return err
+		}
+		return os.Remove(from)
 	})
 }
 
-func replace(path string, write func(*os.File) error) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*") // its mode is 0600
+// write makes a file beside the path, and moves it there.
+func write(path string, content func(*os.File) error, move func(from, to string) error) error {
+	name := "." + filepath.Base(path) + "." + strconv.FormatUint(rand.Uint64(), 36)
+	// Without O_NONBLOCK, which has no effect on a file, package os makes four more system calls.
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL | syscall.O_NONBLOCK
+	f, err := os.OpenFile(filepath.Join(filepath.Dir(path), name), flags, 0o600)
 	if err != nil {
 		return err
 	}
-	if err = cmp.Or(write(f), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+	if err = cmp.Or(content(f), f.Close()); err == nil {
+		err = move(f.Name(), path)
 	}
 	if err != nil {
 		os.Remove(f.Name())

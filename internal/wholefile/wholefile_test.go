@@ -2,6 +2,7 @@ package wholefile
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -81,5 +82,30 @@ func TestConcurrent(t *testing.T) {
 	all.Wait()
 	if text := only(t, path); !whole(text) {
 		t.Errorf("%d bytes", len(text))
+	}
+}
+
+// TestCreateSoon: of several that create a file at once one has made it, and the others replace nothing.
+func TestCreateSoon(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	texts := make(chan string, 4)
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			text := string(rune('a' + i))
+			switch err := CreateSoon(path, []byte(text)); {
+			case err == nil:
+				texts <- text
+			case !errors.Is(err, fs.ErrExist):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if len(texts) != 1 {
+		t.Fatalf("%d have made the file", len(texts))
+	}
+	if got, want := only(t, path), <-texts; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
