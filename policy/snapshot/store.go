@@ -35,7 +35,7 @@ type Store interface {
 	// saves without delay. A permission must end by itself too, since the process that has it may be killed. It has to
 	// last at least for a fetch, which takes Settings.Timeout at most, and the save that follows.
 	//
-	// A store of one process alone returns nil and false at once.
+	// A store that gives no permissions returns nil and false at once.
 	Acquire(ctx context.Context, key string) (release func(), changed bool)
 }
 

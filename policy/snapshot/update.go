@@ -53,10 +53,7 @@ func (r *Resolver) answer(q question, asked, since time.Time) (*update, error) {
 		}
 		return s
 	}
-	known := r.get(q.key)
-	if known == nil {
-		known = r.learn(q.key)
-	}
+	known := r.learn(q.key) // another process may have saved an answer
 	if s := valid(known); s != nil {
 		return &update{known, s, InStore}, nil
 	}
