@@ -37,7 +37,7 @@ type netHTTP struct {
 	limit time.Duration              // until the head of the response, with all attempts
 	check func(*http.Response) error // of a response to a request in clear: it returns an error if it is the parent's own
 
-	http2Origins recent[struct{}]  // hosts that have answered over HTTP/2, see withUpload
+	versions     recent[int]       // of HTTP with which a host has answered over TLS
 	http1Origins recent[time.Time] // hosts that want HTTP/1.1, and until when that is remembered
 	challenged   *recent[struct{}] // of a Session: hosts that have asked for a login; nil: it is none
 }
@@ -58,9 +58,13 @@ func (u *Transport) newNetHTTP(c Config) *netHTTP {
 
 // newTransport returns a Transport that keeps this many idle connections.
 func (u *Transport) newTransport(c Config, idle int) *http.Transport {
+	dial := u.dialOrigin
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
-			return keepAnswer(u.dialOrigin(ctx, address))
+			if tooManyAttempts(ctx) {
+				return nil, errAttempts
+			}
+			return keepAnswer(dial(ctx, address))
 		},
 		TLSClientConfig:        u.tls.Clone(), // Transport changes it
 		TLSHandshakeTimeout:    c.DialTimeout,
@@ -76,9 +80,9 @@ func (u *Transport) newTransport(c Config, idle int) *http.Transport {
 		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReadFrameSize: maxFrame},
 	}
 	if answersRequests(c.Parent) { // Transport itself sends CONNECT
-		t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := u.dial(ctx, network, address)
-			return keepAnswer(&parentConn{Conn: conn}, err)
+		dial = func(ctx context.Context, address string) (net.Conn, error) {
+			conn, err := u.dial(ctx, "tcp", address)
+			return &parentConn{Conn: conn}, err
 		}
 		t.Proxy = http.ProxyURL(c.Parent)
 		t.ProxyConnectHeader = http.Header{"User-Agent": {""}} // otherwise net/http adds its own
@@ -108,13 +112,13 @@ func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := n.try(t, req)
 	if errors.Is(err, errHTTP1) { // nothing has been sent
-		n.http2Origins.remove(req.URL.Host)
+		n.versions.put(req.URL.Host, 1)
 		resp, err = n.try(t, req)
 	}
 	if err != nil && wantsHTTP1.MatchString(err.Error()) { // RFC 9113, 7: only a connection over HTTP/2 can say so
 		n.http1Origins.put(req.URL.Host, time.Now().Add(http1Time))
-		n.http2Origins.remove(req.URL.Host)
-		if req.Body != nil && req.Body != http.NoBody {
+		n.versions.put(req.URL.Host, 1)
+		if hasBody(req) {
 			return nil, errTwice
 		}
 		return n.try(n.http1, req)
@@ -125,39 +129,50 @@ func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 // try sends a request with t. The error is errHTTP1, and nothing has been sent or read of the body, if the request has
 // a body and was to be sent over HTTP/2, but the connection is one over HTTP/1.
 func (n *netHTTP) try(t *http.Transport, req *http.Request) (*http.Response, error) {
-	secure, hasBody := req.URL.Scheme == "https", req.Body != nil && req.Body != http.NoBody
-	if !secure && !hasBody && t.MaxConnsPerHost == 0 { // the limits of Transport are enough, and it connects once
-		return n.checked(t.RoundTrip(req))
+	host, ctx, version := req.URL.Host, req.Context(), 1
+	secure := req.URL.Scheme == "https"
+	if secure {
+		version, _ = n.versions.get(host)
+		ctx = countAttempts(ctx)
 	}
-	ctx, cancel := context.WithCancelCause(req.Context()) // not canceled on success: the response's body needs it
+	send := n.sendWithin
+	if version == 1 && !hasBody(req) && t.MaxConnsPerHost == 0 { // over HTTP/1 the limits of Transport are enough
+		send = func(ctx context.Context, t *http.Transport, req *http.Request) (*http.Response, error) {
+			return t.RoundTrip(req.WithContext(ctx))
+		}
+	}
+	resp, err := send(ctx, t, req)
+	if !secure {
+		return n.checked(resp, err)
+	}
+	if err == nil && resp.ProtoMajor != version {
+		n.versions.put(host, resp.ProtoMajor)
+	}
+	return resp, err
+}
+
+// sendWithin sends a request within the limit on its whole time.
+func (n *netHTTP) sendWithin(ctx context.Context, t *http.Transport, req *http.Request) (*http.Response, error) {
+	limited, cancel := context.WithCancelCause(ctx) // not canceled on success: the response's body needs it
 	limit := new(body.IdleTimer)
 	limit.Init(n.limit, func() { cancel(errNoAnswer) })
 	limit.Start()
 	defer limit.End()
-	counted := ctx
-	if secure {
-		counted = boundAttempts(ctx, cancel)
-	}
-	out := req.WithContext(counted)
-	if hasBody {
+	out := req.WithContext(limited)
+	if hasBody(req) {
 		out = n.withUpload(out, limit, cancel)
 	}
 	resp, err := t.RoundTrip(out)
-	if !secure {
-		resp, err = n.checked(resp, err)
-	}
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil && req.Context().Err() == nil {
+		if cause := context.Cause(limited); cause != nil && ctx.Err() == nil {
 			err = cause // over HTTP/2 Transport returns context.Canceled
 		}
 		cancel(nil)
-		return nil, err
 	}
-	if secure && resp.ProtoMajor == 2 {
-		n.http2Origins.put(req.URL.Host, struct{}{})
-	}
-	return resp, nil
+	return resp, err
 }
+
+func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
 
 // checked returns a response to a request in clear if it is the origin's. The parent's 407 is not (RFC 9110, section
 // 15.5.8): the origin would have no robots.txt then.
@@ -178,21 +193,23 @@ func (n *netHTTP) CloseIdleConnections() {
 	n.http1.CloseIdleConnections()
 }
 
-// boundAttempts returns a context with which Transport makes at most maxAttempts attempts. It counts the new connections
-// that the request was sent on, not those that were dialled for it: others may have taken these.
-func boundAttempts(ctx context.Context, cancel context.CancelCauseFunc) context.Context {
-	var attempts atomic.Int64
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+type attemptsKey struct{}
+
+// countAttempts returns a context that counts the new connections on which Transport sends a request. Those that were
+// dialled for the request do not count: others may have taken them.
+func countAttempts(ctx context.Context) context.Context {
+	made := new(atomic.Int32)
+	return context.WithValue(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			if !info.Reused { // kept connections may all be dead, but their number is bounded
-				attempts.Add(1)
+				made.Add(1)
 			}
 		},
-		// Called before Transport dials: a connection would be dialled even if the request were canceled in GotConn.
-		GetConn: func(string) {
-			if attempts.Load() >= maxAttempts {
-				cancel(errAttempts)
-			}
-		},
-	})
+	}), attemptsKey{}, made)
+}
+
+// tooManyAttempts reports whether no further connection may be dialled for the request with this context.
+func tooManyAttempts(ctx context.Context) bool {
+	made, _ := ctx.Value(attemptsKey{}).(*atomic.Int32)
+	return made != nil && made.Load() >= maxAttempts
 }

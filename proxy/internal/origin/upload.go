@@ -27,8 +27,7 @@ var errHTTP1 = errors.New("the origin speaks HTTP/1, and no HTTP/2 as before")
 // is sent, and cancels the request with errHTTP1.
 func (n *netHTTP) withUpload(req *http.Request, limit *body.IdleTimer, cancel context.CancelCauseFunc) *http.Request {
 	upload := &limitedBody{ReadCloser: req.Body, limit: limit}
-	_, http2 := n.http2Origins.get(req.URL.Host)
-	if http2 && req.URL.Scheme == "https" {
+	if version, _ := n.versions.get(req.URL.Host); version == 2 && req.URL.Scheme == "https" {
 		req = req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
 			GotConn: func(info httptrace.GotConnInfo) {
 				if conn, ok := info.Conn.(*tls.Conn); ok && conn.ConnectionState().NegotiatedProtocol == "h2" {
