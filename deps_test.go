@@ -144,7 +144,7 @@ var libraries = map[string][]string{
 	"golang.org/x/net/proxy":                 {"proxy/internal/origin"},
 	"golang.org/x/sync/errgroup":             {"internal/fleet"},
 	"golang.org/x/sync/singleflight":         {"internal/ca", "policy/snapshot"},
-	"golang.org/x/sys/unix":                  {"internal/transparent", "internal/confine", "internal/confine/attempts"},
+	"golang.org/x/sys/unix":                  {"internal/transparent", "internal/confine", "internal/confine/attempts", "proxy/internal/client"},
 	"golang.org/x/term":                      {"internal/cli", "internal/console"},
 	"golang.org/x/text":                      {"htmlmeta"},
 	"gopkg.in/yaml.v3":                       {"internal/config"},

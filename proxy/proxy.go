@@ -138,7 +138,7 @@ func (o Options) withDefaults() (Options, error) {
 // listener returns a listener that accepts clients within the limits.
 func (p *Proxy) listener(l net.Listener) *client.Listener {
 	return &client.Listener{
-		Listener: l, Limits: &p.conns, Hints: &p.hints, Log: p.Log,
+		Listener: l, Limits: &p.conns, Silence: p.Silence, Hints: &p.hints, Log: p.Log,
 	}
 }
 

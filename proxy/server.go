@@ -72,7 +72,6 @@ func New(o Options) (*Proxy, error) {
 	p.inner.HTTP2 = &http.HTTP2Config{
 		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
 		MaxReceiveBufferPerStream: uploadWindow, MaxReceiveBufferPerConnection: connectionWindow,
-		WriteByteTimeout: p.Silence, // for a client that does not read frames
 	}
 	p.inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		t := tunnelOf(c)

@@ -10,16 +10,18 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Listener accepts clients' connections within limits.
 type Listener struct {
 	net.Listener
-	TLS    *tls.Config                 // for clients that speak TLS to the gate itself; nil: the connections are not looked into
-	Socks  func(c *Conn, first []byte) // takes over a connection that begins like SOCKS, with what was read of it; used if TLS is not nil
-	Limits *ConnLimits
-	Hints  *TrustHints
-	Log    *slog.Logger
+	TLS     *tls.Config                 // for clients that speak TLS to the gate itself; nil: the connections are not looked into
+	Socks   func(c *Conn, first []byte) // takes over a connection that begins like SOCKS, with what was read of it; used if TLS is not nil
+	Limits  *ConnLimits
+	Silence time.Duration // how long a client may read nothing of what is sent to it
+	Hints   *TrustHints
+	Log     *slog.Logger
 
 	rejecting atomic.Int64
 }
@@ -30,6 +32,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 		conn, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
+		}
+		if err := setUserTimeout(conn, l.Silence); err != nil {
+			l.Log.Debug("client connection", "detail", err)
 		}
 		client := LimitKey(AddrOf(conn))
 		c := &Conn{Conn: conn, listener: l}

@@ -129,19 +129,19 @@ func (n *netHTTP) RoundTrip(req *http.Request) (*http.Response, error) {
 // try sends a request with t. The error is errHTTP1, and nothing has been sent or read of the body, if the request has
 // a body and was to be sent over HTTP/2, but the connection is one over HTTP/1.
 func (n *netHTTP) try(t *http.Transport, req *http.Request) (*http.Response, error) {
-	host, ctx, version := req.URL.Host, req.Context(), 1
+	host, version, out := req.URL.Host, 1, req
 	secure := req.URL.Scheme == "https"
 	if secure {
 		version, _ = n.versions.get(host)
-		ctx = countAttempts(ctx)
+		out = req.WithContext(countAttempts(req.Context()))
 	}
-	send := n.sendWithin
+	var resp *http.Response
+	var err error
 	if version == 1 && !hasBody(req) && t.MaxConnsPerHost == 0 { // over HTTP/1 the limits of Transport are enough
-		send = func(ctx context.Context, t *http.Transport, req *http.Request) (*http.Response, error) {
-			return t.RoundTrip(req.WithContext(ctx))
-		}
+		resp, err = t.RoundTrip(out)
+	} else {
+		resp, err = n.tryWithin(t, out)
 	}
-	resp, err := send(ctx, t, req)
 	if !secure {
 		return n.checked(resp, err)
 	}
@@ -151,20 +151,20 @@ func (n *netHTTP) try(t *http.Transport, req *http.Request) (*http.Response, err
 	return resp, err
 }
 
-// sendWithin sends a request within the limit on its whole time.
-func (n *netHTTP) sendWithin(ctx context.Context, t *http.Transport, req *http.Request) (*http.Response, error) {
-	limited, cancel := context.WithCancelCause(ctx) // not canceled on success: the response's body needs it
+// tryWithin sends a request within the limit on its whole time.
+func (n *netHTTP) tryWithin(t *http.Transport, req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context()) // not canceled on success: the response's body needs it
 	limit := new(body.IdleTimer)
 	limit.Init(n.limit, func() { cancel(errNoAnswer) })
 	limit.Start()
 	defer limit.End()
-	out := req.WithContext(limited)
+	out := req.WithContext(ctx)
 	if hasBody(req) {
 		out = n.withUpload(out, limit, cancel)
 	}
 	resp, err := t.RoundTrip(out)
 	if err != nil {
-		if cause := context.Cause(limited); cause != nil && ctx.Err() == nil {
+		if cause := context.Cause(ctx); cause != nil && req.Context().Err() == nil {
 			err = cause // over HTTP/2 Transport returns context.Canceled
 		}
 		cancel(nil)

@@ -54,9 +54,9 @@ type Recorder struct {
 	informational informational // before the response
 	request       Request
 	control       http.ResponseController
-	limit         body.IdleTimer // for the client to read a piece
+	limit         body.IdleTimer // for a piece to be written
+	limited       bool           // a write may wait for more than the socket, whose time the listener limits
 	open          *client.OpenConns
-	deadlineOnly  bool // HTTP/1 without a request body: a write deadline is all that is needed
 	closeAfter    bool // close the connection after this answer; HTTP/1 only
 }
 
@@ -64,7 +64,7 @@ type Recorder struct {
 func (w *Recorder) Begin(to http.ResponseWriter, r Request, open *client.OpenConns, silence time.Duration) {
 	w.ResponseWriter, w.control = to, *http.NewResponseController(to) // copied to save an allocation
 	w.request, w.open, w.closeAfter = r, open, r.CloseAfter
-	w.deadlineOnly = r.HTTP1 && !r.HasBody
+	w.limited = !r.HTTP1 || r.HasBody // for a window, or for the rest of the request's body
 	w.limit.Init(silence, w.breakOff)
 }
 
@@ -135,24 +135,16 @@ func (w *Recorder) Flush() {
 	w.endWrite()
 }
 
-// beginWrite bounds the write that follows: by a deadline, which is cheaper than a timer, if
-// nothing else can happen in it.
 func (w *Recorder) beginWrite() {
-	if w.deadlineOnly && w.control.SetWriteDeadline(time.Now().Add(w.limit.Idle())) == nil {
-		return
+	if w.limited {
+		w.limit.Start()
 	}
-	w.deadlineOnly = false
-	w.limit.Start()
 }
 
-// endWrite is called after the write. A deadline must not stay: it would pass while there is
-// nothing to write, and fail what TLS then writes of its own accord.
 func (w *Recorder) endWrite() {
-	if w.deadlineOnly {
-		_ = w.control.SetWriteDeadline(time.Time{})
-		return
+	if w.limited {
+		w.limit.Pause()
 	}
-	w.limit.Pause()
 }
 
 // dropUpload stops reading an upload whose answer has been sent.
@@ -170,9 +162,9 @@ func (w *Recorder) End() {
 	}
 }
 
-// Release returns the connection to net/http, which still sends what it has buffered, and in
-// HTTP/1 reads the rest of the body. It sets deadlines for both, which net/http lifts. A body
-// that the client holds back until a 100 is not read.
+// Release returns the connection to net/http, which still sends what it has buffered over HTTP/2, and reads the rest of
+// the body over HTTP/1. It sets a deadline for that, which net/http lifts. A body that the client holds back until a 100
+// is not read.
 func (w *Recorder) Release(idle time.Duration) {
 	w.limit.End()
 	begun := w.Upload != nil && w.Upload.Limit.End()
@@ -180,9 +172,9 @@ func (w *Recorder) Release(idle time.Duration) {
 		return
 	}
 	now := time.Now()
-	_ = w.control.SetWriteDeadline(now.Add(idle + w.limit.Idle())) // net/http may read the body first
 	switch {
 	case !w.request.HTTP1:
+		_ = w.control.SetWriteDeadline(now.Add(w.limit.Idle()))
 	case !w.request.HasBody || w.Upload != nil && w.Upload.Ended():
 	case !begun && httpguts.HeaderValuesContainsToken(w.request.Header["Expect"], "100-continue"):
 		_ = w.control.SetReadDeadline(now)

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -93,7 +93,7 @@ func (s *Stream) writeTo(w io.Writer, buf []byte) (written int64, err error) {
 		written += int64(m)
 		if err != nil {
 			s.Failed = "the client left"
-			if errors.Is(err, os.ErrDeadlineExceeded) {
+			if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 				s.Failed = "the client does not read its response"
 			}
 		}
