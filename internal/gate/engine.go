@@ -2,7 +2,6 @@ package gate
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -78,9 +77,7 @@ func (g *Gate) keepBudgets(c pace.Config) error {
 // openRemembered makes the cache of tags, and begins to keep it on disk. Of several gates in one data_dir the one that
 // owns it does.
 func (g *Gate) openRemembered() (err error) {
-	if g.remembered, err = cache.NewTags(int64(g.config.Tags.CacheBytes)); err != nil {
-		return fmt.Errorf("tags.cache_bytes: %w", err)
-	}
+	g.remembered = cache.NewTags(int64(g.config.Tags.CacheBytes))
 	dir, err := DataDir(g.config)
 	if err == nil && g.owner() {
 		g.tags = store.OpenLineFile(filepath.Join(dir, "remembered.jsonl"), g.remembered.Kept, g.remembered.Restore, g.log)

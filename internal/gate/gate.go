@@ -287,9 +287,6 @@ func (g *Gate) Close() {
 	}
 	g.budgets.Close()
 	g.tags.Close()
-	if g.remembered != nil {
-		g.remembered.Close()
-	}
 	if g.upstream != nil {
 		g.upstream.Close()
 	}

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-func newCache(t *testing.T, maxBytes, typical int64) *Cache[int] {
+func newCache(t *testing.T, maxBytes int64) *Cache[int] {
 	t.Helper()
-	c, err := New[int](maxBytes, typical)
+	c, err := New[int](maxBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func newCache(t *testing.T, maxBytes, typical int64) *Cache[int] {
 
 // A value is found at once, with its last change.
 func TestPutIsFound(t *testing.T) {
-	c := newCache(t, 1<<20, 100)
+	c := newCache(t, 1<<20)
 	for i := range 1000 {
 		key := fmt.Sprint(i % 10)
 		c.Put(key, i, 100)
@@ -38,7 +38,7 @@ func TestPutIsFound(t *testing.T) {
 
 // A burst of values that fit is not dropped, though ristretto's queue is shorter.
 func TestBurst(t *testing.T) {
-	c := newCache(t, 64<<20, 100)
+	c := newCache(t, 64<<20)
 	const values = 100_000
 	for i := range values {
 		c.Put(fmt.Sprint(i), i, 100)
@@ -56,7 +56,7 @@ func TestBurst(t *testing.T) {
 
 // The values never take more than the bound.
 func TestBound(t *testing.T) {
-	c := newCache(t, 1<<20, 1000)
+	c := newCache(t, 1<<20)
 	for i := range 10_000 {
 		c.Put(fmt.Sprint(i), i, 1000)
 		if s := c.Size(); i%100 == 0 && s.Bytes > 1<<20 {
@@ -70,7 +70,7 @@ func TestBound(t *testing.T) {
 
 // Close during all other calls panics nowhere.
 func TestCloseInUse(t *testing.T) {
-	c := newCache(t, 1<<20, 100)
+	c := newCache(t, 1<<20)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -94,7 +94,7 @@ func TestCloseInUse(t *testing.T) {
 
 // Clear removes each value, wherever it is, while other goroutines use the cache.
 func TestClear(t *testing.T) {
-	c := newCache(t, 1<<20, 100)
+	c := newCache(t, 1<<20)
 	var others sync.WaitGroup
 	for i := range 4 {
 		others.Go(func() {
@@ -127,13 +127,13 @@ func TestClear(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	if _, err := New[int](0, 1); err == nil {
+	if _, err := New[int](0); err == nil {
 		t.Error("a cache of 0 bytes was made")
 	}
 }
 
 func BenchmarkPut(b *testing.B) {
-	c, err := New[int](64<<20, 1000)
+	c, err := New[int](64 << 20)
 	if err != nil {
 		b.Fatal(err)
 	}

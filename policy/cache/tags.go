@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -15,14 +14,21 @@ import (
 // Tags keeps the robots tags last seen for URLs, and what the heads of their pages said of their
 // use, since an answer without a page of its own (304, HEAD, 206) does not lift them
 // (draft-illyes-repext-03, caching of values). A URL has as many as its Vary selects. When it is full it drops the pages that
-// are requested least. It is safe for concurrent use.
+// were put and requested longest ago. It is safe for concurrent use.
 type Tags struct {
 	Await func() // what Get waits for: that all pages are restored; nil: nothing
 
-	pages *Cache[*Page]
+	bound int64 // on the bytes of both generations
 
-	mu      sync.Mutex
-	changed map[string]*Page // for the next call of Kept, by key; nil: there was none
+	mu         sync.Mutex
+	young, old generation       // when young has half of the bytes it takes the place of old
+	changed    map[string]*Page // for the next call of Kept, by key; nil: there was none
+}
+
+// A generation has pages by key.
+type generation struct {
+	pages map[string]*Page
+	bytes int64
 }
 
 // A Page is the robots tags of one complete answer, and the usage preferences of its page. It
@@ -44,16 +50,9 @@ type Page struct {
 const unstatedLifetime = 24 * time.Hour
 
 // NewTags returns an empty cache of about so many bytes.
-func NewTags(bytes int64) (*Tags, error) {
-	pages, err := New[*Page](bytes, 300)
-	if err != nil {
-		return nil, fmt.Errorf("tags: %w", err)
-	}
-	return &Tags{pages: pages}, nil
+func NewTags(bytes int64) *Tags {
+	return &Tags{bound: bytes, young: generation{pages: map[string]*Page{}}}
 }
-
-// Close frees the cache. Nothing is found after it.
-func (c *Tags) Close() { c.pages.Close() }
 
 // Get returns the tags last seen at a URL, for the variant that an answer without a page belongs to. The variant is
 // unknown, and nothing is found, if the request selects another one (RFC 9111, 4.1), or if Vary, the type, the
@@ -62,11 +61,11 @@ func (c *Tags) Get(url string, request, answer http.Header, mediaType string) (*
 	if c.Await != nil {
 		c.Await()
 	}
-	p, ok := c.pages.Get(url)
-	if ok && p.Vary != nil && !p.Vary.Any {
-		p, ok = c.pages.Get(p.Vary.key(url, request))
+	p := c.get(url)
+	if p != nil && p.Vary != nil && !p.Vary.Any {
+		p = c.get(p.Vary.key(url, request))
 	}
-	if !ok || !p.Vary.covers(varianceOf(answer)) {
+	if p == nil || !p.Vary.covers(varianceOf(answer)) {
 		return nil, false
 	}
 	if mediaType != "" && mediaType != p.MediaType || differ(opaqueTag(answer), p.ETag) || differ(answer.Get("Last-Modified"), p.Modified) {
@@ -100,24 +99,51 @@ func (c *Tags) Put(url string, request, answer http.Header, mediaType string, ta
 	c.put(p)
 }
 
-// put adds a page to the cache, and then to what Kept returns.
+// get returns the page of a key, nil if there is none.
+func (c *Tags) get(key string) *Page {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.young.pages[key]
+	if p == nil {
+		if p = c.old.pages[key]; p != nil {
+			c.add(p)
+		}
+	}
+	return p
+}
+
+// put adds a page to the cache, and to what Kept returns.
 func (c *Tags) put(p *Page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pages.Put(p.Key, p, p.cost())
+	c.add(p)
 	if c.changed != nil {
 		c.changed[p.Key] = p
+	}
+}
+
+// add adds a page to the young generation. The caller holds mu.
+func (c *Tags) add(p *Page) {
+	for _, g := range []*generation{&c.young, &c.old} {
+		if before := g.pages[p.Key]; before != nil {
+			g.bytes -= before.cost()
+			delete(g.pages, p.Key)
+		}
+	}
+	c.young.pages[p.Key] = p
+	if c.young.bytes += p.cost(); c.young.bytes > c.bound/2 {
+		c.young, c.old = generation{pages: map[string]*Page{}}, c.young
 	}
 }
 
 // Kept returns the pages that were put after the last call, or all. The cache notes pages for it from the first call on.
 func (c *Tags) Kept(all bool) []*Page {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	changed := c.changed
 	c.changed = map[string]*Page{}
-	c.mu.Unlock()
 	if all {
-		return c.pages.Values()
+		return slices.AppendSeq(slices.Collect(maps.Values(c.old.pages)), maps.Values(c.young.pages))
 	}
 	return slices.Collect(maps.Values(changed))
 }
@@ -131,12 +157,16 @@ func (c *Tags) Restore(p *Page) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, newer := c.changed[p.Key]; !newer {
-		c.pages.Put(p.Key, p, p.cost())
+		c.add(p)
 	}
 }
 
 // Size returns what the cache holds.
-func (c *Tags) Size() Size { return c.pages.Size() }
+func (c *Tags) Size() Size {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Size{len(c.young.pages) + len(c.old.pages), c.young.bytes + c.old.bytes, c.bound}
+}
 
 // cost estimates the memory that p holds, in bytes.
 func (p *Page) cost() int64 {

@@ -18,19 +18,9 @@ import (
 	"robotsgate/policy/usage"
 )
 
-func newTags(t *testing.T, bytes int64) *Tags {
-	t.Helper()
-	c, err := NewTags(bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newTags(t, 1<<20)
-		defer c.Close()
+		c := NewTags(1 << 20)
 		noindex := robotstag.ParseMeta("robots", "noindex")
 		for _, test := range []struct {
 			cacheControl string
@@ -89,8 +79,7 @@ func TestVariants(t *testing.T) {
 		{name: "no ETag", answer: "ETag: \"x\"", want: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := newTags(t, 1<<20)
-			defer c.Close()
+			c := NewTags(1 << 20)
 			c.Put("http://a/", fields(test.request), fields(test.answer), "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
 			if _, ok := c.Get("http://a/", fields(test.request2), fields(test.answer2), test.mediaType); ok != test.want {
 				t.Errorf("found: %v", ok)
@@ -98,8 +87,7 @@ func TestVariants(t *testing.T) {
 		})
 	}
 	t.Run("side by side", func(t *testing.T) {
-		c := newTags(t, 1<<20)
-		defer c.Close()
+		c := NewTags(1 << 20)
 		for _, value := range []string{"noindex", "nofollow"} {
 			c.Put("http://a/", fields("A: "+value), fields("Vary: A"), "text/html", robotstag.ParseMeta("robots", value), usage.Head{})
 		}
@@ -129,8 +117,7 @@ func fields(lines string) http.Header {
 // TestMemory: the heap follows the bound.
 func TestMemory(t *testing.T) {
 	const bound = 1 << 20
-	c := newTags(t, bound)
-	defer c.Close()
+	c := NewTags(bound)
 	long := strings.Repeat("x", 1000)
 	before := gatetest.Heap()
 	for i := range 20_000 {
@@ -145,8 +132,7 @@ func TestMemory(t *testing.T) {
 
 func TestSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newTags(t, 1<<20)
-		defer r.Close()
+		r := NewTags(1 << 20)
 		r.Put("http://a.example/", nil, nil, "text/html", robotstag.ParseMeta("robots", "noindex"), usage.Head{})
 		time.Sleep(time.Second) // fake clock
 		if got := r.Size(); got.Entries != 1 || got.Bytes < 250 || got.Bytes > 1000 || got.Bound != 1<<20 {
@@ -158,9 +144,7 @@ func TestSize(t *testing.T) {
 // TestRestored: what Kept returns, through JSON, has the pages of another cache, and of each variant the newest.
 func TestRestored(t *testing.T) {
 	for _, all := range []bool{false, true} {
-		c, next := newTags(t, 1<<20), newTags(t, 1<<20)
-		defer c.Close()
-		defer next.Close()
+		c, next := NewTags(1<<20), NewTags(1<<20)
 		if first := c.Kept(false); len(first) != 0 {
 			t.Errorf("an empty cache has %v", first)
 		}
@@ -195,8 +179,7 @@ func TestRestored(t *testing.T) {
 
 // TestRestoredLate: a page that is restored takes no newer one's place, and Get waits until all are restored.
 func TestRestoredLate(t *testing.T) {
-	c := newTags(t, 1<<20)
-	defer c.Close()
+	c := NewTags(1 << 20)
 	c.Kept(false)
 	restored := make(chan struct{})
 	c.Await = func() { <-restored }
@@ -226,5 +209,29 @@ func TestRestoredLate(t *testing.T) {
 		if p, ok := c.Get(fmt.Sprint("http://c/", i), nil, nil, ""); ok && len(p.Tags.Rules) == 0 {
 			t.Errorf("page %d is that of an earlier process", i)
 		}
+	}
+}
+
+// TestPushedOut: a full cache drops the pages that were put and requested longest ago, and never the newest.
+func TestPushedOut(t *testing.T) {
+	const bound = 100 << 10
+	c := NewTags(bound)
+	for i := range 2000 {
+		url := fmt.Sprint("http://a/", i)
+		c.Put(url, nil, nil, "text/html", robotstag.Tags{}, usage.Head{})
+		for _, kept := range []string{url, "http://a/0"} {
+			if _, ok := c.Get(kept, nil, nil, ""); !ok {
+				t.Fatalf("%s is gone after page %d", kept, i)
+			}
+		}
+		if s := c.Size(); s.Bytes > bound || s.Entries > bound/400 {
+			t.Fatalf("got %+v", s)
+		}
+	}
+	if _, ok := c.Get("http://a/1", nil, nil, ""); ok {
+		t.Error("an old page is kept")
+	}
+	if s := c.Size(); s.Bytes < bound/3 || len(c.Kept(true)) != s.Entries {
+		t.Errorf("got %+v", s)
 	}
 }

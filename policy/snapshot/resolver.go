@@ -92,7 +92,7 @@ func (s *shared) begin() bool {
 // New returns a resolver that works until Close.
 func New(c Config) (*Resolver, error) {
 	c = c.complete()
-	entries, err := cache.New[*entry](c.Settings.CacheBytes, 2000)
+	entries, err := cache.New[*entry](c.Settings.CacheBytes)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: Settings.CacheBytes: %w", err)
 	}

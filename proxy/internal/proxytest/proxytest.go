@@ -150,11 +150,6 @@ func Start(t *testing.T, o Options) *Gate {
 		t.Fatal(err)
 	}
 	g.Roots.AddCert(authority.Certificate())
-	remembered, err := cache.NewTags(1 << 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(remembered.Close)
 	opts := proxy.Options{
 		Settings: proxy.Settings{
 			Engine: engine, Upstream: upstream,
@@ -162,7 +157,7 @@ func Start(t *testing.T, o Options) *Gate {
 			Tags:        proxy.Tags{HTML: true, MaxHeadBytes: 512 << 10, HeadTimeout: 5 * time.Second},
 			LoadLimits:  proxy.LoadLimits{MaxConnections: 1000},
 		},
-		Remembered: remembered, Leaf: authority.Leaf, CA: authority.PEM, Bundle: func() []byte { return authority.Bundle([]byte(PublicRoots)) },
+		Remembered: cache.NewTags(1 << 20), Leaf: authority.Leaf, CA: authority.PEM, Bundle: func() []byte { return authority.Bundle([]byte(PublicRoots)) },
 		Limits: proxy.Limits{MaxHeaderBytes: 64 << 10, HeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute},
 		Log:    logger,
 		Done: func(x *record.Record) {
