@@ -31,8 +31,8 @@ type Crawler struct {
 	Purposes       []usage.Purpose `yaml:"purposes" enum:"train-ai,ai-input,search,tdm" doc:"a purpose, such as train-ai"`                // what it fetches for; empty: no usage preference refuses its requests
 	ContentUse     usage.Level     `yaml:"content_use" enum:"immediate,reference,full,"`                                                  // how far it uses content; empty: no level refuses its requests
 	Mode           Mode            `yaml:"mode" enum:"enforce,report,"`
-	DenyStatus     int             `yaml:"deny_status" enum:"403,451"`                        // of a refusal by a rule or an override; 0: 403
-	MaxConnections int             `yaml:"max_connections" doc:"a whole number, such as 100"` // to the gate, at a time; 0: no limit
+	DenyStatus     int             `yaml:"deny_status" enum:"403,451"`                                   // of a refusal by a rule or an override; 0: 403
+	MaxConnections int             `yaml:"max_connections" doc:"a whole number, 0 or more, such as 100"` // to the gate, at a time; 0: no limit
 
 	// Wrap returns what sends the fetches that the crawler's requests cause, in place of [Config].Transport.
 	// Package proxy sends its requests so, too. nil: they are sent as those of other crawlers.

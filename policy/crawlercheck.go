@@ -23,7 +23,7 @@ func CheckTokens(texts ...string) error {
 		case text == "":
 			return errors.New("is empty: leave it out")
 		case !productToken.MatchString(text):
-			return fmt.Errorf("%q is not a product token: only letters, digits, _ and - are allowed", field.Cut(text))
+			return fmt.Errorf("%.80q is not a product token: only letters, digits, _ and - are allowed", text)
 		}
 	}
 	return nil
@@ -36,7 +36,11 @@ func (k *Crawler) Check(m *field.Mistakes) {
 	for j, token := range k.Tokens {
 		at := fmt.Sprintf("product_tokens[%d]", j)
 		m.Require(token != "*", at, "* is what every crawler falls back to: leave it out")
-		m.Require(productToken.MatchString(token), at, "expected letters, digits, _ and - only, such as ExampleBot, got %q", field.Cut(token))
+		m.Require(productToken.MatchString(token), at, "expected letters, digits, _ and - only, such as ExampleBot, got %.80q", token)
+	}
+	for j, g := range k.UserAgents {
+		matches := g.String() != "" && strings.TrimSpace(g.String()) == g.String() && !strings.ContainsFunc(g.String(), unicode.IsControl)
+		m.Require(matches, fmt.Sprintf("user_agents[%d]", j), "%.80q can't match: a header's value is not empty, and has no control characters and no white space at its ends", g)
 	}
 	m.Refuse("user_agent", CheckUserAgent(k.UserAgent))
 }
@@ -54,7 +58,7 @@ func CheckUserAgent(text string) error {
 	case len(text) > maxUserAgent:
 		return fmt.Errorf("has %d bytes: at most %d", len(text), maxUserAgent)
 	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
-		return fmt.Errorf("expected printable ASCII, such as ExampleBot/1.0 (+https://example.com/bot), got %q", field.Cut(text))
+		return fmt.Errorf("expected printable ASCII, such as ExampleBot/1.0 (+https://example.com/bot), got %.80q", text)
 	}
 	return nil
 }

@@ -21,14 +21,14 @@ func (o *Override) Check(m *field.Mistakes, names []string) {
 	m.Require(len(o.Hosts) > 0, "hosts", `is missing: name the hosts it is for, such as ["*.partner.example"], or ["*"] for all`)
 	for j, p := range o.Paths {
 		at := fmt.Sprintf("paths[%d]", j)
-		m.Require(strings.HasPrefix(p, "/") || strings.HasPrefix(p, "*"), at, "%q can't match: a path starts with / or *", field.Cut(p))
-		m.Require(!dotSegment.MatchString(p), at, "%q can't match: a URL is judged without . and .. as parts of its path", field.Cut(p))
+		m.Require(strings.HasPrefix(p, "/") || strings.HasPrefix(p, "*"), at, "%.80q can't match: a path starts with / or *", p)
+		m.Require(!dotSegment.MatchString(p), at, "%.80q can't match: a URL is judged without . and .. as parts of its path", p)
 	}
 	for j, method := range o.Methods {
 		m.Refuse(fmt.Sprintf("methods[%d]", j), checkMethod(method))
 	}
 	for j, name := range o.Crawlers {
-		m.Require(slices.Contains(names, name), fmt.Sprintf("crawlers[%d]", j), "no crawler is named %q: expected %s", field.Cut(name), strings.Join(names, ", "))
+		m.Require(slices.Contains(names, name), fmt.Sprintf("crawlers[%d]", j), "no crawler is named %.80q: expected %s", name, strings.Join(names, ", "))
 	}
 	m.Require(o.Action != "", "action", "is missing: write allow, deny or robots")
 	m.Require(strings.TrimSpace(o.Reason) != "", "reason", `is missing: say why, such as "contract 2026-17"; annotations and the audit log show it`)
@@ -46,9 +46,9 @@ func checkMethod(m string) error {
 	case method.MatchString(m):
 		return nil
 	case method.MatchString(upper):
-		return fmt.Errorf("%q is not in upper case, which counts in methods: write %s", field.Cut(m), field.Cut(upper))
+		return fmt.Errorf("%.80q is not in upper case, which counts in methods: write %.80s", m, upper)
 	}
-	return fmt.Errorf("expected a method such as GET, got %q", field.Cut(m))
+	return fmt.Errorf("expected a method such as GET, got %.80q", m)
 }
 
 // WarnOverrides reports overrides in a list that do less, or more, than they seem to. unseen reports hosts whose https

@@ -9,9 +9,9 @@ import (
 
 // Robots are the operator's settings for fetching, keeping and reading robots.txt.
 type Robots struct {
-	snapshot.Settings `yaml:",inline"`
-	UnreachableStatus int      `yaml:"unreachable_status" enum:"403,503"` // of a refusal because robots.txt is unreachable; 0: 403
-	Readings          Readings `yaml:"readings" enum:"strict,literal"`    // how paths are judged that servers read in several ways
+	snapshot.Settings `yaml:",inline"` // for decoders that need it
+	UnreachableStatus int              `yaml:"unreachable_status" enum:"403,503"` // of a refusal because robots.txt is unreachable; 0: 403
+	Readings          Readings         `yaml:"readings" enum:"strict,literal"`    // how paths are judged that servers read in several ways
 }
 
 // DefaultRobots returns the settings that suit most crawlers.

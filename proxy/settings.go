@@ -27,8 +27,8 @@ func DefaultLimits() Limits {
 
 // LoadLimits bound what clients have open and in progress at the same time.
 type LoadLimits struct {
-	MaxConnections          int `yaml:"max_connections" doc:"a whole number, such as 10000" positive:"yes"` // of all clients; 0: [DefaultMaxConnections]
-	MaxConnectionsPerClient int `yaml:"max_connections_per_client" doc:"a whole number, such as 100"`       // by address; 0: no limit
+	MaxConnections          int `yaml:"max_connections" doc:"a whole number, such as 10000" positive:"yes"`      // of all clients; 0: [DefaultMaxConnections]
+	MaxConnectionsPerClient int `yaml:"max_connections_per_client" doc:"a whole number, 0 or more, such as 100"` // by address; 0: no limit
 	// MaxRequests is for the requests of all clients, and the tunnels that are passed through; 0: [DefaultMaxRequests].
 	MaxRequests int `yaml:"max_requests" doc:"a whole number, such as 10000" positive:"yes"`
 }

@@ -20,7 +20,7 @@ func Default() Config { return Config{Listen: "127.0.0.1:9310"} }
 func (c *Config) Check(m *field.Mistakes) {
 	for i, host := range c.Hosts {
 		name, err := canonical.Host(host)
-		m.Require(err == nil, fmt.Sprintf("hosts[%d]", i), "%q is no host name: %v", field.Cut(host), err)
+		m.Require(err == nil, fmt.Sprintf("hosts[%d]", i), "%.80q is no host name: %v", host, err)
 		c.Hosts[i] = name
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 // settings is a configuration as a program may have it.
 type settings struct {
-	Name   string        `yaml:"name" restart:"yes" doc:"a name, such as a"`
-	Wait   time.Duration `yaml:"wait" positive:"yes"`
-	Sizes  `yaml:",inline"`
+	Name string        `yaml:"name" restart:"yes" doc:"a name, such as a"`
+	Wait time.Duration `yaml:"wait" positive:"yes"`
+	Sizes
 	Items  []item `yaml:"items"`
 	Secret string `yaml:"secret" hidden:"yes"`
 	kept   int

@@ -20,25 +20,32 @@ const hidden = "xxxxx"
 // force, from the file, the environment, the command line or the defaults. Secrets are
 // replaced by a mark, so two configurations that differ only in secrets have the same
 // form. [Decode] reads it.
-func Effective(v any) ([]byte, error) {
-	text, err := yaml.Marshal(effective(reflect.ValueOf(v).Elem(), ""))
-	if err != nil {
-		return nil, fmt.Errorf("the configuration in force can't be written: %w", err)
-	}
-	return text, nil
-}
+func Effective(v any) ([]byte, error) { return yaml.Marshal(effective(reflect.ValueOf(v).Elem(), "")) }
 
-// effective returns a value as YAML.
-func effective(v reflect.Value, tag reflect.StructTag) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.ScalarNode}
+// effective returns a value as maps, lists and scalars.
+func effective(v reflect.Value, tag reflect.StructTag) any {
+	if all := fields(v.Type()); len(all) > 0 {
+		section := map[string]any{}
+		for _, f := range all {
+			section[f.Name] = effective(v.FieldByIndex(f.Index), f.Tag)
+		}
+		return section
+	}
+	if v.Kind() == reflect.Slice {
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = effective(v.Index(i), tag)
+		}
+		return list
+	}
 	text := fmt.Sprint(v)
 	switch x := v.Interface().(type) {
 	case time.Duration:
 		text = field.Duration(x)
 	case time.Time:
-		text = x.Format(time.RFC3339Nano)
+		text = x.Format(time.RFC3339Nano) // Decode reads the zero time, too
 	case slog.Level:
-		text = strings.ToLower(x.String())
+		text = strings.ToLower(text)
 	case *url.URL:
 		if text = ""; x != nil {
 			u := *x
@@ -49,32 +56,15 @@ func effective(v reflect.Value, tag reflect.StructTag) *yaml.Node {
 		}
 	default:
 		switch {
-		case len(fields(v.Type())) > 0:
-			n.Kind = yaml.MappingNode
-			for _, f := range fields(v.Type()) {
-				if value := v.FieldByIndex(f.Index); f.Type != reflect.TypeFor[time.Time]() || !value.IsZero() { // the zero time has no notation
-					n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: f.Name}, effective(value, f.Tag))
-				}
-			}
-			return n
-		case v.Kind() == reflect.Slice:
-			n.Kind = yaml.SequenceNode
-			for i := range v.Len() {
-				n.Content = append(n.Content, effective(v.Index(i), tag))
-			}
-			return n
 		case tag.Get("size") != "":
 			text = field.Size(v.Int())
-		case v.Kind() == reflect.Bool || v.Kind() == reflect.Int:
-			n.Value = text
-			return n
 		case tag.Get("hidden") != "" && text != "":
 			text = hidden
+		case v.Kind() != reflect.String && v.CanInt() || v.Kind() == reflect.Bool:
+			return x
 		}
 	}
-	n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
-	n.Value = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${")
-	return n
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${")
 }
 
 // Restrain gives the keys that take effect at start only the values that they have in

@@ -11,53 +11,61 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// errSecondDocument is returned by parseYAML; yaml.v3 would ignore the rest.
-var errSecondDocument = errors.New("a second document starts here: a configuration is one document, remove the --- and what follows")
-
-// parseYAML returns the root of the one document in data, nil if it is empty.
-func parseYAML(data []byte) (*yaml.Node, error) {
+// parse returns the root of the one document in data, nil if it is empty.
+func parse(data []byte) (*yaml.Node, error) {
+	var docs [2]yaml.Node // yaml.v3 ignores what follows the first
 	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var docs [2]yaml.Node
 	for i := range docs {
-		switch err := dec.Decode(&docs[i]); {
-		case err == io.EOF && i == 0:
+		if err := dec.Decode(&docs[i]); err == io.EOF && i == 1 {
+			break
+		} else if err == io.EOF {
 			return nil, nil
-		case err == io.EOF:
-			return docs[0].Content[0], nil
-		case err != nil:
+		} else if err != nil {
 			return nil, err
 		}
 	}
-	return nil, errSecondDocument
+	if !docs[1].IsZero() {
+		return nil, errors.New("second document")
+	}
+	// A few lines with aliases can stand for millions of values. yaml.v3 bounds them where it decodes into other types.
+	if err := docs[0].Decode(new(any)); err != nil && strings.Contains(err.Error(), "excessive aliasing") {
+		return nil, err
+	}
+	return docs[0].Content[0], nil
 }
 
-// maxTried bounds the bytes that syntaxLine parses line by line, to half a second.
+// maxTried bounds the bytes that explain parses line by line, to half a second.
 const maxTried = 8 << 20
 
-// syntaxLine returns the line of a syntax error: the line after the longest beginning
-// that parses. The parser itself names the start of the mapping that it was in, is off by
-// one for some errors, and names no line for others.
-func syntaxLine(data []byte) int {
+// explain returns the line of an error of parse, with its meaning. The line is the one after the longest beginning that
+// parses: yaml.v3 names the start of the mapping that it was in, is off by one for some errors, and has no line for others.
+func explain(data []byte, err error) (line int, text string) {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	fails := func(n int) bool {
-		_, err := parseYAML(bytes.Join(lines[:n], nil))
+		_, err := parse(bytes.Join(lines[:n], nil))
 		return err != nil
 	}
-	n := len(lines) - 1
-	if len(lines)*len(data) > maxTried {
-		// A large file is bisected. This may end at a list of several lines, since its
-		// first lines alone do not parse.
-		return sort.Search(n, func(i int) bool { return fails(i + 1) }) + 1
+	line = len(lines)
+	if len(lines)*len(data) > maxTried { // this may find a list of several lines, since its first lines alone do not parse
+		line = sort.Search(line-1, func(i int) bool { return fails(i + 1) }) + 1
 	}
-	for n > 0 && fails(n) {
-		n--
+	for fails(line - 1) {
+		line--
 	}
-	return n + 1
+	text = err.Error()[strings.LastIndex(err.Error(), ": ")+1:]
+	for _, t := range syntaxTexts {
+		if regexp.MustCompile(t.yaml).MatchString(text) && bytes.Contains(lines[line-1], []byte(t.here)) {
+			return line, t.text
+		}
+	}
+	return line, "not readable as YAML:" + text
 }
 
 // syntaxTexts words errors of yaml.v3, recognised by a pattern of their text, for readers
 // that do not know the YAML specification. Here is what their line must have.
 var syntaxTexts = []struct{ yaml, here, text string }{
+	{"second document", "", "a second document starts here: a configuration is one document, remove the --- and what follows"},
+	{"excessive aliasing", "", "aliases (*name) stand for too many values: use fewer of them"},
 	{"cannot start any token", "\t", "a tab can't indent: use spaces"},
 	{"cannot start any token", "", "a value that starts with @, % or ` must be in quotes"},
 	{"", "${", "not readable as YAML: within [ ] and { } write \"${NAME}\" in quotes"},
@@ -68,22 +76,4 @@ var syntaxTexts = []struct{ yaml, here, text string }{
 	{"','|node content", "", "a [ or { isn't closed, or a comma is missing"},
 	{"expected (key|':')", "", "expected \"key: value\" here: check the colon and the indentation"},
 	{"control characters|UTF-8", "", "a character that text can't have: save the file as UTF-8"},
-}
-
-// yamlPrefix is what yaml.v3 puts before the text of an error; its line is often another.
-var yamlPrefix = regexp.MustCompile(`^yaml: (line [0-9]+: )?`)
-
-// syntaxText words the error that parseYAML returned for data, at this line.
-func syntaxText(data []byte, line int, err error) string {
-	if errors.Is(err, errSecondDocument) {
-		return err.Error()
-	}
-	text := yamlPrefix.ReplaceAllString(err.Error(), "")
-	lines := strings.Split(string(data), "\n")
-	for _, t := range syntaxTexts {
-		if regexp.MustCompile(t.yaml).MatchString(text) && strings.Contains(lines[min(line, len(lines))-1], t.here) {
-			return t.text
-		}
-	}
-	return "not readable as YAML: " + text
 }

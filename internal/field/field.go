@@ -68,12 +68,7 @@ func (m *Mistakes) Warnings() *Mistakes {
 func (m *Mistakes) In(section string) *Mistakes { return &Mistakes{Join(m.path, section), m.found} }
 
 // Join returns the path of a field in the section at path; "" stands for the section itself.
-func Join(path, field string) string {
-	if path == "" || field == "" {
-		return path + field
-	}
-	return path + "." + field
-}
+func Join(path, field string) string { return strings.Trim(path+"."+field, ".") }
 
 // Replace makes a field count as one that is not given, since its value is that of an option. Mistakes name the option.
 func (m *Mistakes) Replace(field, option string) {
@@ -99,12 +94,12 @@ func Display(path string) string { return index.ReplaceAllString(path, "") }
 // others follow from it.
 func (m *Mistakes) Add(field, format string, args ...any) {
 	path, line, option := Join(m.path, field), 0, ""
-	for p, more := path, true; more; p = p[:max(strings.LastIndexAny(p, ".["), 0)] {
+	for p, more := path, true; more; more = p != "" {
 		if m.bad[p] {
 			return
 		}
 		line, option = cmp.Or(line, m.Lines[p]), cmp.Or(option, m.options[p])
-		more = p != ""
+		p = p[:max(strings.LastIndexAny(p, ".["), 0)]
 	}
 	m.bad[path] = true
 	mistake := Mistake{option, 0, fmt.Sprintf(format, args...)}
@@ -144,12 +139,4 @@ func (m *Mistakes) Err() error {
 		return nil
 	}
 	return m.All()
-}
-
-// Cut bounds the length of a value that a mistake quotes.
-func Cut(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:80]) + "…"
-	}
-	return s
 }

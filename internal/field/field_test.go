@@ -43,14 +43,3 @@ func TestMistakes(t *testing.T) {
 		t.Errorf("Bad: got %v, %v", file.Bad("crawlers[1].name"), file.Bad("crawlers[1]"))
 	}
 }
-
-// TestJoin: dots that are part of a key stay.
-func TestJoin(t *testing.T) {
-	for _, test := range []struct{ path, field, want string }{
-		{"", "a", "a"}, {"a", "", "a"}, {"a", "b", "a.b"}, {"", ".", "."}, {"a", ".", "a.."}, {"", "a.", "a."},
-	} {
-		if got := Join(test.path, test.field); got != test.want {
-			t.Errorf("%q, %q: got %q, want %q", test.path, test.field, got, test.want)
-		}
-	}
-}

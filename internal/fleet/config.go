@@ -41,7 +41,7 @@ func (c Config) Check(m *field.Mistakes) {
 	}
 	m.Require(c.KeyFile == "" || c.On() || m.Bad("address"), "key_file", "needs fleet.address: without one there is no fleet")
 	m.Require(!c.On() || c.KeyFile != "" || m.Bad("key_file"), "address", "needs fleet.key_file, a file of at least %d random bytes that is the same for all gates%s", MinKey, makeKey("fleet.key"))
-	m.Require(validPrefix.MatchString(c.Prefix), "prefix", "expected 1 to 64 letters, digits, and . _ -, such as robotsgate, got %q", field.Cut(c.Prefix))
+	m.Require(validPrefix.MatchString(c.Prefix), "prefix", "expected 1 to 64 letters, digits, and . _ -, such as robotsgate, got %.80q", c.Prefix)
 	m.Require(c.Timeout <= maxTimeout, "timeout", "%s is too long for a request to wait: at most %s", field.Duration(c.Timeout), field.Duration(maxTimeout))
 	m.Require(c.CAFile == "" || c.Address.TLS() || m.Bad("address"), "ca_file", "needs a rediss:// address: redis:// is without TLS")
 	if c.KeyFile != "" {

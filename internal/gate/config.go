@@ -58,8 +58,8 @@ const (
 
 // A Crawler is a client of the gate. An empty Mode means the global one.
 type Crawler struct {
-	policy.Crawler `yaml:",inline"`
-	Sign           keyfile.Config `yaml:"sign"` // without a Key: requests are not signed
+	policy.Crawler
+	Sign keyfile.Config `yaml:"sign"` // without a Key: requests are not signed
 }
 
 // SetDefaults gives an item of crawlers its defaults.
@@ -70,37 +70,40 @@ func (k *Crawler) SetDefaults() {
 
 // Robots says how robots.txt is fetched, kept and read.
 type Robots struct {
-	policy.Robots `yaml:",inline"`
-	store.Limits  `yaml:",inline"`
+	policy.Robots
+	store.Limits
 }
 
 // Tags says how robots tags are collected from responses.
 type Tags struct {
-	proxy.Tags `yaml:",inline"`
+	proxy.Tags
 	CacheBytes int64 `yaml:"cache_bytes" size:"yes" restart:"yes" positive:"yes"`
 }
 
 // HTTPS says whether and with which CA the gate looks into TLS.
 type HTTPS struct {
-	proxy.HTTPS `yaml:",inline"`
-	ca.Config   `yaml:",inline"`
+	proxy.HTTPS
+	ca.Config
 }
 
 // Limits bounds what clients may ask of the gate, and the gate's memory and time.
 type Limits struct {
-	proxy.Limits     `yaml:",inline"`
-	proxy.LoadLimits `yaml:",inline"`
-	Memory           int64         `yaml:"memory" size:"yes" restart:"yes"` // 0: no limit
-	ShutdownDelay    time.Duration `yaml:"shutdown_delay"`
-	ShutdownGrace    time.Duration `yaml:"shutdown_grace"`
+	proxy.Limits
+	proxy.LoadLimits
+	Memory        int64         `yaml:"memory" size:"yes" restart:"yes"` // 0: no limit
+	ShutdownDelay time.Duration `yaml:"shutdown_delay"`
+	ShutdownGrace time.Duration `yaml:"shutdown_grace"`
 }
+
+// Audit has the keys of log that begin with audit.
+type Audit = audit.Config
 
 // Log says what is written down, and where.
 type Log struct {
 	Level    slog.Level          `yaml:"level" enum:"debug,info,warn,error"`
 	Format   string              `yaml:"format" restart:"yes" enum:"text,json"`
 	Requests requestlog.Requests `yaml:"requests" enum:"none,refused,all"`
-	Audit    audit.Config        `yaml:",inline"`
+	Audit
 }
 
 // DefaultConfig returns the configuration with the default of every key.

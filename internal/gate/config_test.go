@@ -81,7 +81,7 @@ func keyPaths(section reflect.Type, path, tag string) (all []string) {
 		}
 		child := field.Join(path, key)
 		switch {
-		case key == ",inline":
+		case f.Anonymous:
 			child = path
 		case key == "":
 			continue
@@ -255,7 +255,7 @@ func TestEffective(t *testing.T) {
 		t.Errorf("proxy %s", got)
 	}
 	// Every key is there, keys with their defaults too.
-	for _, key := range []string{"unknown_clients: \"allow\"", "min_age: \"5m\"", "disk_bytes: \"10GiB\"", "intercept: true", "passthrough: []", "audit_keep: 30", "expires: \"2027-03-02T00:00:00Z\""} {
+	for _, key := range []string{"unknown_clients: allow\n", "min_age: 5m\n", "disk_bytes: 10GiB\n", "intercept: true", "passthrough: []", "audit_keep: 30", "expires: \"2027-03-02T00:00:00Z\""} {
 		if !bytes.Contains(text, []byte(key)) {
 			t.Errorf("%s is missing in\n%s", key, text)
 		}

@@ -70,7 +70,7 @@ func (c *Config) checkPorts(m *field.Mistakes) {
 func (c *Config) checkCrawler(i int, names map[string]int) {
 	crawler, m := &c.Crawlers[i], c.source.In(fmt.Sprintf("crawlers[%d]", i))
 	if first, taken := names[crawler.Name]; taken {
-		m.Add("name", "%q is taken, by line %d: every crawler needs a name of its own", field.Cut(crawler.Name), c.source.Lines[fmt.Sprintf("crawlers[%d].name", first)])
+		m.Add("name", "%.80q is taken, by line %d: every crawler needs a name of its own", crawler.Name, c.source.Lines[fmt.Sprintf("crawlers[%d].name", first)])
 	} else if crawler.Name != "" {
 		names[crawler.Name] = i
 	}
@@ -129,14 +129,14 @@ func (c *Config) checkRobots() {
 func checkListen(text string) error {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return fmt.Errorf("expected host:port, such as 127.0.0.1:9309 or [::1]:9309, got %q", field.Cut(text))
+		return fmt.Errorf("expected host:port, such as 127.0.0.1:9309 or [::1]:9309, got %.80q", text)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("expected a port between 0 and 65535, got %q", field.Cut(port))
+		return fmt.Errorf("expected a port between 0 and 65535, got %.80q", port)
 	}
 	_, notAddr := netip.ParseAddr(host) // canonical.Host refuses an address with a zone
 	if _, err := canonical.Host(host); host != "" && notAddr != nil && err != nil {
-		return fmt.Errorf("%q is no host to listen on: %w", field.Cut(host), err)
+		return fmt.Errorf("%.80q is no host to listen on: %w", host, err)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (c *Config) warnCrawlers(w *field.Mistakes) {
 	for i := range c.Crawlers {
 		k, m := &c.Crawlers[i], w.In(fmt.Sprintf("crawlers[%d]", i))
 		if j := slices.IndexFunc(c.Crawlers[:i], func(before Crawler) bool { return before.Covers(&k.Crawler) }); j >= 0 {
-			m.Add("name", "%s is never reached: %s, before it, matches every client that it would", field.Cut(k.Name), field.Cut(c.Crawlers[j].Name))
+			m.Add("name", "%.80s is never reached: %.80s, before it, matches every client that it would", k.Name, c.Crawlers[j].Name)
 		}
 		k.Warn(m)
 		k.Sign.Warn(m.In("sign"), agents)

@@ -55,7 +55,7 @@ func (g *Gate) read(ctx context.Context) <-chan revision {
 // mistakes changes nothing. Only [Gate.wait] calls it.
 func (g *Gate) reload(r revision) {
 	old, kept := g.config, []string(nil)
-	if r.err == nil && !(len(r.config.source.Lines) > 0) && len(old.source.Lines) > 0 {
+	if r.err == nil && !r.config.source.Given("") && old.source.Given("") {
 		// A full disk leaves an empty file. Its defaults would let every client in.
 		r.err = errors.New("it holds no key any more; if the defaults are meant, write one of them, such as mode: enforce")
 	}

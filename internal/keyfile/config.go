@@ -79,13 +79,13 @@ func ParseAgent(text string) (string, error) {
 	authority = strings.TrimSuffix(authority, "/")
 	switch {
 	case !strings.EqualFold(scheme, "https"):
-		return "", fmt.Errorf("%s, got %q", example, field.Cut(text))
+		return "", fmt.Errorf("%s, got %.80q", example, text)
 	case strings.ContainsFunc(authority, unicode.IsControl) || strings.ContainsAny(authority, ` "'\,;*%`):
-		return "", fmt.Errorf("%s: %q has a character that no host has", example, field.Cut(text))
+		return "", fmt.Errorf("%s: %.80q has a character that no host has", example, text)
 	case strings.Contains(authority, "@"):
 		return "", errors.New(example + ": leave out the user") // the text may hold a password
 	case strings.ContainsAny(authority, "/?#"):
-		return "", fmt.Errorf("%s: leave out the path, and what follows it, of %q; the keys are at /.well-known/http-message-signatures-directory there", example, field.Cut(text))
+		return "", fmt.Errorf("%s: leave out the path, and what follows it, of %.80q; the keys are at /.well-known/http-message-signatures-directory there", example, text)
 	case strings.HasSuffix(authority, ":"):
 		return "", errors.New(example + ": the port is missing after the colon")
 	}

@@ -47,7 +47,7 @@ func (c *Config) limit(r *Request) (l Limit, ok bool) {
 // Check reports mistakes. crawlers has the names of all crawlers.
 func (b *Budget) Check(m *field.Mistakes, crawlers []string) {
 	for j, name := range b.Crawlers {
-		m.Require(slices.Contains(crawlers, name), fmt.Sprintf("crawlers[%d]", j), "no crawler is named %q: expected %s", field.Cut(name), strings.Join(crawlers, ", "))
+		m.Require(slices.Contains(crawlers, name), fmt.Sprintf("crawlers[%d]", j), "no crawler is named %.80q: expected %s", name, strings.Join(crawlers, ", "))
 	}
 	m.Require(len(b.Hosts) > 0, "hosts", `is missing: name the hosts it is for, such as ["*.partner.example"], or ["*"] for each host`)
 	m.Require(m.Bad("requests") || b.Requests >= 1 && b.Requests <= 1<<31-1, "requests", "how many requests in a window? 1 to %d", 1<<31-1)

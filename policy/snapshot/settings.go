@@ -16,7 +16,7 @@ type Settings struct {
 	AfterStale      string        `yaml:"after_stale" enum:"disallow,allow,keep"` // then: "disallow" (also if empty), "allow" or "keep" the copy
 	Timeout         time.Duration `yaml:"timeout" positive:"yes"`                 // of a whole fetch, redirects included
 	MaxBytes        int           `yaml:"max_bytes" size:"yes" restart:"yes"`     // of a decoded robots.txt; a longer one is cut
-	MaxRedirects    int           `yaml:"max_redirects" doc:"a whole number, such as 5"`
+	MaxRedirects    int           `yaml:"max_redirects" doc:"a whole number, 0 or more, such as 5"`
 	TooManyRequests string        `yaml:"too_many_requests" enum:"disallow,allow"`               // a 429 means "disallow" (also if empty) or "allow"
 	Unavailable     string        `yaml:"unavailable" enum:"allow,keep"`                         // a 4xx means "allow" (also if empty), or "keep" the last good copy
 	Forbidden       string        `yaml:"forbidden" enum:"allow,disallow"`                       // a 401 or 403 means "allow" (also if empty), as any other 4xx, or "disallow"

@@ -37,8 +37,8 @@ type Config struct {
 	CAFile                string         `yaml:"ca_file" doc:"a PEM file, such as /etc/ssl/company-ca.pem" path:"yes"`                                                                                               // further roots, which the caller reads into Roots; "": none
 	DialTimeout           time.Duration  `yaml:"dial_timeout" positive:"yes"`                                                                                                                                        // 0: the default below, as for the next two
 	ResponseHeaderTimeout time.Duration  `yaml:"response_header_timeout" positive:"yes"`
-	IdleTimeout           time.Duration  `yaml:"idle_timeout" positive:"yes"`                        // of a connection that is kept for further requests
-	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, such as 8"` // 0: no limit
+	IdleTimeout           time.Duration  `yaml:"idle_timeout" positive:"yes"`                                   // of a connection that is kept for further requests
+	MaxConnsPerHost       int            `yaml:"max_conns_per_host" doc:"a whole number, 0 or more, such as 8"` // 0: no limit
 
 	Roots *x509.CertPool          // for the certificates of origins; nil: the system's
 	Own   func() []netip.AddrPort // where the gate listens, which is forbidden; nil: nowhere
