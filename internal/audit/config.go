@@ -12,7 +12,7 @@ import (
 
 // Config says which entries are written, where, and who vouches for them.
 type Config struct {
-	File        string `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl" path:"or -"`                      // is rotated at 100 MiB; "": none, "-": standard output
+	File        string `yaml:"audit" restart:"yes" doc:"a file, such as audit.jsonl" path:"yes"`                       // is rotated at 100 MiB; "": none, "-": standard output
 	Keep        int    `yaml:"audit_keep" restart:"yes" doc:"a whole number, 0 or more, such as 30"`                   // number of rotated files
 	Name        string `yaml:"audit_name" restart:"yes" doc:"a name without spaces, such as crawl.example.com/gate-1"` // "": made of the gate's id
 	KeyFile     string `yaml:"audit_key_file" restart:"yes" doc:"a PEM file, such as audit-key.pem" path:"yes"`        // "": one in data_dir; see [Config.Key]

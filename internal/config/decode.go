@@ -2,24 +2,23 @@
 // the meaning of no key: [Decode] fills a struct, whose fields say by their tags what may be written. Each part of
 // the gate has the struct of its own keys, with their defaults and their check:
 //
-//   - yaml: the name of the key
-//   - doc: completes "expected …" in a mistake
-//   - enum: the values that are allowed
-//   - positive: the value must be more than zero
-//   - size: the number is one of bytes, with a unit
-//   - path: a relative path starts at the file's folder; "or -": - is no path
-//   - restart: the key takes effect at start only, see [Restrain]
-//   - secret: mistakes do not repeat the value, which may be a password
-//   - hidden: [Effective] writes a mark in place of the value
-//   - glob: what a glob.Glob matches, "host" or "text"
+//	yaml      the name of the key
+//	doc       completes "expected …" in a mistake
+//	enum      the values that are allowed
+//	positive  the value must be more than zero
+//	size      the number is one of bytes, with a unit
+//	path      a relative path starts at the file's folder; - is no path
+//	restart   the key takes effect at start only, see [Restrain]
+//	secret    mistakes do not repeat the value, which may be a password
+//	hidden    [Effective] writes a mark in its place
+//	glob      what a glob.Glob matches, "host" or "text"
 //
-// A struct has the keys of the structs embedded in it. An item of a list of structs begins with the values that the
-// method SetDefaults of its type sets, if there is one.
+// A struct has the keys of the structs embedded in it. An item of a list begins with what the method SetDefaults of its
+// type sets, if there is one.
 package config
 
 import (
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,8 +27,7 @@ import (
 	"robotsgate/internal/field"
 )
 
-// A decoder fills a struct from parsed YAML. yaml.v3's own decoder reads 010 as 8, 1.5 as 1 and yes as true, has no line
-// for the errors of other types, and repeats passwords in its own.
+// A decoder fills a struct. yaml.v3's own reads 010 as 8, 1.5 as 1 and yes as true, and repeats passwords in its errors.
 type decoder struct {
 	*field.Mistakes
 	root   reflect.Type
@@ -59,7 +57,8 @@ func (d *decoder) value(n *yaml.Node, line int, path string, tag reflect.StructT
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias // never an alias itself
 	}
-	list, section := v.Kind() == reflect.Slice, len(fields(v.Type())) > 0
+	keys, _ := fields(v.Type())
+	list, section := v.Kind() == reflect.Slice, len(keys) > 0
 	var err error
 	switch {
 	case section && n.Kind == yaml.MappingNode:
@@ -75,23 +74,22 @@ func (d *decoder) value(n *yaml.Node, line int, path string, tag reflect.StructT
 }
 
 func (d *decoder) mapping(n *yaml.Node, path string, tag reflect.StructTag, v reflect.Value) {
-	known, first := fields(v.Type()), map[string]int{}
+	_, known := fields(v.Type())
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, line := n.Content[i].Value, n.Content[i].Line
 		child := field.Join(path, key)
-		f := slices.IndexFunc(known, func(f reflect.StructField) bool { return f.Name == key })
+		f, ok := known[key]
 		switch {
 		case n.Content[i].Kind != yaml.ScalarNode:
-			d.AddLine(line, "a key must be a word, got %s", kind(n.Content[i], "", tag))
+			d.AddLine(line, "a key must be a word, not a list or a mapping")
 		case key == "<<":
 			d.AddLine(line, "<< is not supported: write the keys here, or name the whole value by an alias (*name)")
-		case f < 0:
+		case !ok:
 			defer d.unknown(key, line, path, tag, v.Type()) // when the keys behind it are known to be given
-		case first[key] > 0:
-			d.AddLine(line, "%s is given twice, first in line %d: remove one of them", field.Display(child), first[key])
+		case d.Lines[child] > 0:
+			d.AddLine(line, "%s is given twice, first in line %d: remove one of them", field.Display(child), d.Lines[child])
 		default:
-			first[key] = line
-			d.value(n.Content[i+1], line, child, known[f].Tag, v.FieldByIndex(known[f].Index))
+			d.value(n.Content[i+1], line, child, f.Tag, v.FieldByIndex(f.Index))
 		}
 	}
 }
@@ -112,16 +110,18 @@ func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v refle
 // unknown reports a key that struct type t does not have, with the key that was probably
 // meant. The keys that it has are decoded already.
 func (d *decoder) unknown(key string, line int, path string, tag reflect.StructTag, t reflect.Type) {
-	what, advice := field.Display(field.Join(path, key)), "expected one of "+strings.Join(keys(t), ", ")
+	known, _ := fields(t)
+	what, advice := field.Display(field.Join(path, key)), "expected one of "+strings.Join(known, ", ")
 	if tag.Get("secret") != "" {
 		what = "in " + field.Display(path)
 	}
-	for _, f := range fields(d.root) {
-		if t != f.Type && slices.Contains(keys(f.Type), key) {
-			advice = "did you mean " + f.Name + "." + key + "?"
+	sections, of := fields(d.root)
+	for _, section := range sections {
+		if _, inner := fields(of[section].Type); t != of[section].Type && inner[key].Name != "" {
+			advice = "did you mean " + section + "." + key + "?"
 		}
 	}
-	if near := nearest(key, keys(t)); near != "" && d.Given(field.Join(path, near)) {
+	if near := nearest(key, known); near != "" && d.Given(field.Join(path, near)) {
 		advice = near + " is there already, remove one of them"
 	} else if near != "" {
 		d.Skip(field.Join(path, near)) // no second message if that key is required
@@ -132,23 +132,43 @@ func (d *decoder) unknown(key string, line int, path string, tag reflect.StructT
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// fields returns the fields of struct type t that have a key, which replaces their name. Other types have none.
-func fields(t reflect.Type) (all []reflect.StructField) {
+// fields returns the keys of struct type t in order, and the field of each. Other types have none.
+func fields(t reflect.Type) (keys []string, of map[string]reflect.StructField) {
 	if t.Kind() != reflect.Struct {
-		return nil
+		return nil, nil
 	}
+	of = map[string]reflect.StructField{}
 	for _, f := range reflect.VisibleFields(t) {
-		if f.Name = f.Tag.Get("yaml"); f.Name != "" && !f.Anonymous {
-			all = append(all, f)
+		if key := f.Tag.Get("yaml"); key != "" && !f.Anonymous {
+			keys, of[key] = append(keys, key), f
 		}
 	}
-	return all
+	return keys, of
 }
 
-// keys returns the keys of struct type t, in order.
-func keys(t reflect.Type) (all []string) {
-	for _, f := range fields(t) {
-		all = append(all, f.Name)
+var plain = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
+
+// nearest returns the word of known that word is probably a misspelling of, "" if it resembles none.
+func nearest(word string, known []string) string {
+	bare := plain.Replace(strings.ToLower(word))
+	// At most a third of the letters may differ: short keys would resemble any word.
+	for edits := range min(max(len(bare), 3)/3, 2) + 1 {
+		for _, k := range known {
+			if within(edits, bare, plain.Replace(k)) || len(word) > 2 && strings.HasPrefix(k, word+"_") {
+				return k
+			}
+		}
 	}
-	return all
+	return ""
+}
+
+// within reports whether some edits at most (insert, remove, change) make a into b.
+func within(edits int, a, b string) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	if edits == 0 || a == "" || b == "" {
+		return len(a)+len(b) <= edits
+	}
+	return within(edits-1, a[1:], b) || within(edits-1, a, b[1:]) || within(edits-1, a[1:], b[1:])
 }

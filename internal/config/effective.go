@@ -24,10 +24,10 @@ func Effective(v any) ([]byte, error) { return yaml.Marshal(effective(reflect.Va
 
 // effective returns a value as maps, lists and scalars.
 func effective(v reflect.Value, tag reflect.StructTag) any {
-	if all := fields(v.Type()); len(all) > 0 {
+	if _, known := fields(v.Type()); len(known) > 0 {
 		section := map[string]any{}
-		for _, f := range all {
-			section[f.Name] = effective(v.FieldByIndex(f.Index), f.Tag)
+		for key, f := range known {
+			section[key] = effective(v.FieldByIndex(f.Index), f.Tag)
 		}
 		return section
 	}
@@ -47,12 +47,11 @@ func effective(v reflect.Value, tag reflect.StructTag) any {
 	case slog.Level:
 		text = strings.ToLower(text)
 	case *url.URL:
-		if text = ""; x != nil {
-			u := *x
-			if u.User != nil {
-				u.User = url.User(hidden) // the user name may be an API key
-			}
-			text = u.String()
+		if x == nil {
+			return ""
+		}
+		if x.User != nil { // the user name may be an API key
+			text = strings.Replace(text, "//"+x.User.String()+"@", "//"+hidden+"@", 1)
 		}
 	default:
 		switch {
@@ -71,16 +70,17 @@ func effective(v reflect.Value, tag reflect.StructTag) any {
 // old, the configuration of the running process. It returns the names of these keys
 // where next had other values, in order. Both are pointers to structs of one type.
 func Restrain(next, old any) (kept []string) {
-	return restrain("", reflect.ValueOf(next).Elem(), reflect.ValueOf(old).Elem())
-}
-
-func restrain(path string, section, old reflect.Value) (kept []string) {
-	for _, f := range fields(section.Type()) {
-		v, was := section.FieldByIndex(f.Index), old.FieldByIndex(f.Index)
-		kept = append(kept, restrain(field.Join(path, f.Name), v, was)...)
+	v, was := reflect.ValueOf(next).Elem(), reflect.ValueOf(old).Elem()
+	keys, of := fields(v.Type())
+	for _, key := range keys {
+		f := of[key]
+		v, was := v.FieldByIndex(f.Index), was.FieldByIndex(f.Index)
+		for _, inner := range Restrain(v.Addr().Interface(), was.Addr().Interface()) {
+			kept = append(kept, key+"."+inner)
+		}
 		if f.Tag.Get("restart") != "" && !reflect.DeepEqual(v.Interface(), was.Interface()) {
 			v.Set(was)
-			kept = append(kept, field.Join(path, f.Name))
+			kept = append(kept, key)
 		}
 	}
 	return kept

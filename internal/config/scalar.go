@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -52,31 +53,24 @@ func isTyped(n *yaml.Node) bool { return n.Decode(new(bool)) == nil || n.Decode(
 
 // mismatch says that n, with its text, is not what v takes.
 func mismatch(n *yaml.Node, text string, tag reflect.StructTag, v reflect.Value, advice string) error {
-	return fmt.Errorf("expected %s, got %s%s", wanted(v.Type(), tag), kind(n, text, tag), advice)
-}
-
-// kind says what a node is. Text is its value.
-func kind(n *yaml.Node, text string, tag reflect.StructTag) string {
+	got := fmt.Sprintf("%.80q", text)
 	switch {
 	case n.Kind == yaml.MappingNode:
-		return "keys (a mapping)"
+		got = "keys (a mapping)"
 	case n.Kind == yaml.SequenceNode:
-		return "a list"
+		got = "a list"
 	case isNull(n):
-		return "nothing"
+		got = "nothing"
 	case tag.Get("secret") != "":
-		return "something else"
+		got = "something else"
 	}
-	return fmt.Sprintf("%.80q", text)
+	return fmt.Errorf("expected %s, got %s%s", wanted(v.Type(), tag), got, advice)
 }
 
 // set parses text into v. Advice has more to say than what was expected.
 func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) (ok bool, advice string) {
 	if enum := strings.Split(tag.Get("enum"), ","); len(enum) > 1 && !slices.Contains(enum, text) {
-		if near := nearest(text, enum); near > "9" { // numbers resemble each other
-			advice = ": did you mean " + near + "?"
-		}
-		return false, advice
+		return false, ""
 	}
 	if tag.Get("size") != "" {
 		size, ok := field.ParseSize(text)
@@ -120,7 +114,7 @@ func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) (ok b
 			advice = ": " + err.Error()
 		}
 	default:
-		relative := tag.Get("path") != "" && text != "" && !filepath.IsAbs(text) && (text != "-" || tag.Get("path") != "or -")
+		relative := tag.Get("path") != "" && text != "" && text != "-" && !filepath.IsAbs(text)
 		if relative && strings.HasPrefix(text, "~/") {
 			return false, ": ~ has a meaning in shells only, write ${HOME}" + text[1:]
 		}
@@ -136,15 +130,14 @@ func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) (ok b
 func wanted(t reflect.Type, tag reflect.StructTag) string {
 	text, enum := tag.Get("doc"), strings.Split(tag.Get("enum"), ",")
 	last := len(enum) - 1
+	keys, _ := fields(t)
 	switch {
 	case t.Kind() == reflect.Slice:
 		return "a list in [ ], each item " + wanted(t.Elem(), tag)
-	case len(fields(t)) > 0:
-		return "keys such as " + keys(t)[0] + ":"
-	case last > 0 && enum[last] == "":
-		return strings.Join(enum[:last], ", ") + ` or ""`
+	case len(keys) > 0:
+		return "keys such as " + keys[0] + ":"
 	case last > 0:
-		return strings.Join(enum[:last], ", ") + " or " + enum[last]
+		return strings.Join(enum[:last], ", ") + " or " + cmp.Or(enum[last], `""`)
 	case tag.Get("size") != "":
 		text = "a size with its unit, such as 512KiB, 64MiB or 1GB"
 	case t.Kind() == reflect.Bool:

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"regexp"
@@ -13,25 +14,21 @@ import (
 
 // parse returns the root of the one document in data, nil if it is empty.
 func parse(data []byte) (*yaml.Node, error) {
-	var docs [2]yaml.Node // yaml.v3 ignores what follows the first
+	var doc, second yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
-	for i := range docs {
-		if err := dec.Decode(&docs[i]); err == io.EOF && i == 1 {
-			break
-		} else if err == io.EOF {
-			return nil, nil
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	if !docs[1].IsZero() {
-		return nil, errors.New("second document")
-	}
-	// A few lines with aliases can stand for millions of values. yaml.v3 bounds them where it decodes into other types.
-	if err := docs[0].Decode(new(any)); err != nil && strings.Contains(err.Error(), "excessive aliasing") {
+	if err := dec.Decode(&doc); err == io.EOF {
+		return nil, nil
+	} else if err != nil {
 		return nil, err
 	}
-	return docs[0].Content[0], nil
+	if err := dec.Decode(&second); err != io.EOF {
+		return nil, cmp.Or(err, errors.New("yaml: second document"))
+	}
+	// A few lines with aliases can stand for millions of values, which yaml.v3 bounds where it decodes into other types.
+	if err := doc.Decode(new(any)); err != nil && strings.Contains(err.Error(), "excessive aliasing") {
+		return nil, err
+	}
+	return doc.Content[0], nil
 }
 
 // maxTried bounds the bytes that explain parses line by line, to half a second.

@@ -170,10 +170,9 @@ func ParseConfig(name string, data []byte, lookup func(string) (string, bool)) (
 // File returns the name of the file that the configuration is from; "" for the defaults.
 func (c *Config) File() string { return c.source.File }
 
-// ReadConfig is ParseConfig for what in has. If that can't be read, or is too long, the error is of type
-// [field.Errors] as well.
+// ReadConfig is ParseConfig for what in has. If that can't be read, the error is of type [field.Errors] as well.
 func ReadConfig(name string, in io.Reader, lookup func(string) (string, bool)) (*Config, error) {
-	data, err := field.ReadAll(in)
+	data, err := io.ReadAll(in)
 	if err != nil {
 		return nil, field.Errors{{File: name, Text: err.Error()}}
 	}

@@ -159,7 +159,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none.yaml"): ": no such file or directory",
-		dir:                             ": is a directory",
+		dir:                             ": is a folder or a pipe: a file is needed",
 		big:                             ": larger than 4MiB: is this the right file?",
 	} {
 		_, err := LoadConfig(path)
