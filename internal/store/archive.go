@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,127 +31,85 @@ func Read(dataDir string, warn func(error)) (*Reader, error) {
 	return &Reader{dir: dir, warn: warn}, nil
 }
 
-// files returns the names of the files in a folder that begin with a text. They are sorted.
-func (x *Reader) files(folder int, begins string) (names []string, err error) {
-	entries, err := os.ReadDir(x.path(folder, ""))
+// files returns the paths that begin with a text, of files with names of so many parts.
+func (x *Reader) files(begins string, of int) (paths []string, err error) {
+	entries, err := os.ReadDir(filepath.Dir(begins))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), begins) {
-			if _, ok := parse(folder, e.Name()); ok {
-				names = append(names, e.Name())
-			}
+		if path := filepath.Join(filepath.Dir(begins), e.Name()); strings.HasPrefix(path, begins) && parts(e.Name()) == of {
+			paths = append(paths, path)
 		}
 	}
-	return names, err
+	return paths, err
 }
 
-// each calls current for the files of sets with names that begin with a text, and then past for those of superseded
-// answers. It looks for the second ones later, or else it would miss an answer that is superseded meanwhile.
-func (x *Reader) each(folder int, begins string, current, past func(path string)) error {
-	for _, f := range []struct {
-		past bool
-		call func(string)
-	}{{false, current}, {true, past}} {
-		names, err := x.files(folder, begins)
-		if err != nil {
-			return err
+// each calls see for the answers that are kept in files with paths that begin with a text, and for their bodies. Of those
+// that were superseded it looks into files with paths that end with another text.
+func (x *Reader) each(begins, ends string, see func(snapshot.Scope, snapshot.Answer, []byte)) error {
+	sets, err := x.files(begins, setParts)
+	inForce := map[string]bool{} // by the paths that they will have
+	for _, path := range sets {
+		var set setLine
+		body, ok := x.read(path, &set)
+		if !ok {
+			continue
 		}
-		for _, file := range names {
-			if n, _ := parse(folder, file); (n.began != "") == f.past {
-				f.call(x.path(folder, file))
-			}
+		set.Body = body
+		for _, a := range set.InForce() {
+			inForce[pastPath(path, a)] = true
+			see(snapshot.ParseKey(set.Key), a, body[:a.Bytes])
 		}
 	}
-	return nil
+	past, failed := x.files(begins, pastParts) // later, or else an answer that is superseded meanwhile would be missed
+	for _, path := range past {
+		if inForce[path] || !strings.HasSuffix(path, ends) { // the first, if a gate was killed before it replaced the set
+			continue
+		}
+		var a answerLine
+		if body, ok := x.read(path, &a); ok && a.Snapshot != nil {
+			a.Bytes = int64(len(body))
+			see(snapshot.ParseKey(a.Key), a.Answer, body)
+		}
+	}
+	return cmp.Or(err, failed)
 }
 
 // Body returns a file of an origin by its SHA-256. The error is fs.ErrNotExist if it is not kept, and
 // snapshot.ErrChanged if it does not match its name.
 func (x *Reader) Body(origin, digest string) (text string, err error) {
 	err = fmt.Errorf("%q is no SHA-256 of a file that is kept: %w", digest, fs.ErrNotExist)
-	found := false
-	look := func(path string, line any, of func() *snapshot.Snapshot) {
-		if found {
-			return
-		}
-		body, failed := read(path, line)
-		if failed != nil {
-			x.unreadable(path, failed)
-			return
-		}
-		if s := of(); s == nil || s.SHA256 != digest || digest == "" {
-			return
-		}
-		if found = snapshot.Digest(body) == digest; found {
+	if digest == "" {
+		return "", err
+	}
+	ends := "_" + what(&snapshot.Snapshot{SHA256: digest})
+	failed := x.each(x.originPath(origin), ends, func(_ snapshot.Scope, a snapshot.Answer, body []byte) {
+		switch {
+		case err == nil || a.Snapshot.SHA256 != digest:
+		case snapshot.Digest(body) == digest:
 			text, err = string(body), nil
-			return
+		default:
+			err = snapshot.ErrChanged // another file may have it
 		}
-		err = snapshot.ErrChanged // another file may have it
-	}
-	folder, begins := place(origin)
-	failed := x.each(folder, begins+"_", func(path string) {
-		var set setLine
-		look(path, &set, func() *snapshot.Snapshot { return set.Good })
-	}, func(path string) {
-		if !strings.HasSuffix(path, "_"+what(&snapshot.Snapshot{SHA256: digest})) {
-			return
-		}
-		var a answerLine
-		look(path, &a, func() *snapshot.Snapshot { return a.Snapshot })
 	})
-	if failed != nil {
-		return "", failed
-	}
-	return text, err
+	return text, cmp.Or(failed, err)
 }
 
 // History returns the answers of an origin to requests for its robots.txt, the oldest first.
-func (x *Reader) History(origin string) ([]snapshot.Answer, error) {
-	return x.history(snapshot.Scope{Origin: origin})
-}
+func (x *Reader) History(origin string) ([]snapshot.Answer, error) { return x.history(origin, false) }
 
 // TDMRepHistory returns those to requests for its tdmrep.json.
 func (x *Reader) TDMRepHistory(origin string) ([]snapshot.Answer, error) {
-	return x.history(snapshot.Scope{Origin: origin, TDMRep: true})
+	return x.history(origin, true)
 }
 
-// history returns the answers about a file, whichever clients they are for.
-func (x *Reader) history(file snapshot.Scope) (all []snapshot.Answer, err error) {
-	add := func(key string, a snapshot.Answer) {
-		if scope := snapshot.ParseKey(key); scope.Origin == file.Origin && scope.TDMRep == file.TDMRep && a.Snapshot != nil {
-			a.Asker = scope.Asker
+func (x *Reader) history(origin string, tdmrep bool) (all []snapshot.Answer, err error) {
+	err = x.each(x.originPath(origin), "", func(of snapshot.Scope, a snapshot.Answer, _ []byte) {
+		if of.Origin == origin && of.TDMRep == tdmrep {
+			a.Asker = of.Asker
 			all = append(all, a)
 		}
-	}
-	inForce := map[string]bool{} // by the names that they will have
-	n := nameOf(file.Key())
-	begins := strings.TrimSuffix(n.current(), n.asker)
-	err = x.each(n.folder, begins, func(path string) {
-		var set setLine
-		body, err := read(path, &set)
-		if err != nil {
-			x.unreadable(path, err)
-			return
-		}
-		set.Body = body
-		for _, a := range set.InForce() {
-			inForce[nameOf(set.Key).past(a)] = true
-			add(set.Key, a)
-		}
-	}, func(path string) {
-		if inForce[filepath.Base(path)] {
-			return // a gate was killed before it replaced the set
-		}
-		var a answerLine
-		body, err := read(path, &a)
-		if err != nil {
-			x.unreadable(path, err)
-			return
-		}
-		a.Bytes = int64(len(body))
-		add(a.Key, a.Answer)
 	})
 	slices.SortStableFunc(all, func(a, b snapshot.Answer) int { return a.From.Compare(b.From) })
 	return all, err
@@ -158,11 +117,9 @@ func (x *Reader) history(file snapshot.Scope) (all []snapshot.Answer, err error)
 
 // HostOrigins returns the origins of a host, on all ports, of which there are answers. They are sorted.
 func (x *Reader) HostOrigins(host string) (origins []string, err error) {
-	folder, begins := hostPlace(host)
-	files, err := x.files(folder, begins)
-	for _, file := range files {
-		origins = append(origins, originOf(host, file))
-	}
+	err = x.each(x.hostPath(host), "", func(of snapshot.Scope, _ snapshot.Answer, _ []byte) {
+		origins = append(origins, of.Origin)
+	})
 	slices.Sort(origins)
 	return slices.Compact(origins), err
 }

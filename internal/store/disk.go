@@ -9,6 +9,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,11 +37,9 @@ type Disk struct {
 	limits Limits
 	log    *slog.Logger
 
-	mu    sync.Mutex
-	usage [folders]Usage // of each folder
+	origins, bytes atomic.Int64 // on disk
 
-	saving  [folders]sync.Mutex // held to change files in a folder
-	crowded chan struct{}       // asks for a walk
+	crowded chan struct{} // asks for a walk
 	stop    context.CancelFunc
 	walking sync.WaitGroup
 }
@@ -101,7 +101,7 @@ func withAdvice(err error, dir string) error {
 
 // Load returns the set under a key. A set that can't be read is as if it were not there.
 func (d *Disk) Load(_ context.Context, key string) (snapshot.Set, bool) {
-	line, ok := d.load(key)
+	line, ok := d.load(key, d.setPath(key))
 	return line.Set, ok
 }
 
@@ -120,23 +120,29 @@ func (d *Disk) Save(ctx context.Context, sets map[string]snapshot.Set) error {
 }
 
 func (d *Disk) save(ctx context.Context, key string, set snapshot.Set) error {
-	n := nameOf(key)
-	next := setLine{key, snapshot.DatedSet{Set: set}}
+	path, next := d.setPath(key), setLine{key, snapshot.DatedSet{Set: set}}
 	if next.Body = nil; next.Last == next.Good { // the body follows the line
 		next.Last = nil
 	}
-	if d.create(n, next, set) { // as for most: no other process can have made it, so there is nothing to lock
-		return nil
+	if !set.Empty() { // most are new: there is nothing to lock
+		err := d.put(wholefile.CreateSoon, path, next, set.Body)
+		if errors.Is(err, fs.ErrNotExist) {
+			os.Mkdir(filepath.Dir(path), 0o700)
+			err = d.put(wholefile.CreateSoon, path, next, set.Body)
+		}
+		if err == nil {
+			return nil
+		}
 	}
-	unlock, err := d.lock(ctx, n.folder)
-	if set.Empty() && errors.Is(err, fs.ErrNotExist) { // there is no folder
-		return nil
-	}
+	unlock, err := d.lock(ctx, filepath.Dir(path))
 	if err != nil {
+		if set.Empty() && errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		return err
 	}
 	defer unlock()
-	old, known := d.load(key) // one that can't be read must not prevent the next one
+	old, _ := d.load(key, path) // one that can't be read must not prevent the next one
 	for _, a := range next.Follow(&old.DatedSet) {
 		if d.limits.Keep <= 0 {
 			break
@@ -145,83 +151,39 @@ func (d *Disk) save(ctx context.Context, key string, set snapshot.Set) error {
 		if old.Good != nil && a.Snapshot.SHA256 == old.Good.SHA256 {
 			body = old.Body
 		}
-		if err := d.write(n.folder, n.past(a), answerLine{key, a}, body); err != nil {
-			return err
-		}
-		if err := os.Chtimes(d.path(n.folder, n.past(a)), a.To, a.To); err != nil { // by which a walk finds the oldest
+		if err := d.put(wholefile.WriteSoon, pastPath(path, a), answerLine{key, a}, body); err != nil {
 			return err
 		}
 	}
-	origins := int64(0)
-	if !n.tdmrep && known != !set.Empty() {
-		origins = 1
-		if known {
-			origins = -1
-		}
-	}
-	if set.Empty() {
-		if err = os.Remove(d.path(n.folder, n.current())); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-	} else {
-		err = d.write(n.folder, n.current(), next, set.Body)
-	}
-	if err == nil {
-		d.count(n.folder, origins, 0)
-	}
-	return err
-}
-
-// create makes the first file of a key. It reports false if there is one, or if the file can't be made in this way.
-func (d *Disk) create(n name, line setLine, set snapshot.Set) bool {
-	data, err := encode(line, set.Body)
-	if set.Empty() || err != nil {
-		return false
-	}
-	path := d.path(n.folder, n.current())
-	if err = wholefile.CreateSoon(path, data); errors.Is(err, fs.ErrNotExist) {
-		os.Mkdir(filepath.Dir(path), 0o700)
-		err = wholefile.CreateSoon(path, data)
-	}
-	if err != nil {
-		return false
-	}
-	origins := int64(1)
-	if n.tdmrep {
-		origins = 0
-	}
-	d.count(n.folder, origins, blocks(int64(len(data))))
-	return true
-}
-
-// write makes or replaces a file. The caller has locked the folder.
-func (d *Disk) write(folder int, file string, line any, body []byte) error {
-	data, err := encode(line, body)
-	if err != nil {
-		return err
-	}
-	path, before := d.path(folder, file), int64(0)
 	if info, err := os.Stat(path); err == nil {
-		before = blocks(info.Size())
+		d.count(path, -1, info.Size())
 	}
-	if err := wholefile.WriteSoon(path, data); err != nil {
+	if !set.Empty() {
+		return d.put(wholefile.WriteSoon, path, next, set.Body)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	d.count(folder, 0, blocks(int64(len(data)))-before)
 	return nil
 }
 
-// lock keeps other goroutines and processes from changing files in a folder.
-func (d *Disk) lock(ctx context.Context, folder int) (unlock func(), err error) {
-	dir := d.path(folder, "")
-	d.saving[folder].Lock()
-	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
-	if _, err := lock.TryLockContext(ctx, time.Millisecond); err != nil {
-		d.saving[folder].Unlock()
-		return nil, err
+// put writes a file.
+func (d *Disk) put(write func(path string, data []byte) error, path string, line any, body []byte) error {
+	data, err := json.Marshal(line)
+	if err != nil {
+		return err
 	}
-	return func() {
-		lock.Close()
-		d.saving[folder].Unlock()
-	}, nil
+	data = append(append(data, '\n'), body...)
+	if err := write(path, data); err != nil {
+		return err
+	}
+	d.count(path, 1, int64(len(data)))
+	return nil
+}
+
+// lock keeps other processes and goroutines from replacing and removing files in a folder.
+func (d *Disk) lock(ctx context.Context, dir string) (unlock func() error, err error) {
+	lock := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+	_, err = lock.TryLockContext(ctx, time.Millisecond)
+	return lock.Close, err
 }

@@ -17,8 +17,24 @@ import (
 	"robotsgate/policy/snapshot"
 )
 
-// folders is how many there are, so that with a million origins none has more than some thousand files.
-const folders = 256
+// The file of a set is named by its origin, the kind of the file there and a hash of the asker:
+//
+//	example.com_https_443_robots_0123456789abcdef
+//
+// That of an answer that was superseded also has when the answer began, and what it was, so that it has one name
+// however often it is written. In a hash of 64 bits there may be two askers: the first line of the file says which.
+const (
+	setParts  = 5 // of the name of a set's file
+	pastParts = 7
+)
+
+// parts returns how many a file's name has; 0: it is not of a snapshot.
+func parts(name string) int {
+	if strings.HasPrefix(name, ".") {
+		return 0
+	}
+	return 1 + strings.Count(name, "_")
+}
 
 // A setLine is the JSON of a set, the first line of its file. Its Last is left out if it is Good, and its Body follows
 // the line.
@@ -33,61 +49,76 @@ type answerLine struct {
 	snapshot.Answer
 }
 
-// encode returns the contents of a file.
-func encode(line any, body []byte) ([]byte, error) {
-	data, err := json.Marshal(line)
-	return append(append(data, '\n'), body...), err
-}
-
-// read decodes the first line of a file, and returns what follows it.
-func read(path string, line any) (body []byte, err error) {
+// read decodes the first line of a file, and returns what follows it. It calls warn for a file that can't be read, once.
+func (x *Reader) read(path string, line any) (body []byte, ok bool) {
 	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false
 	}
 	first, body, whole := bytes.Cut(data, []byte("\n"))
-	if !whole {
-		return nil, fmt.Errorf("%s: its first line has no end", path)
+	if err == nil && !whole {
+		err = errors.New("its first line has no end")
 	}
-	if err := json.Unmarshal(first, line); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err = cmp.Or(err, json.Unmarshal(first, line)); err != nil {
+		x.unreadable(path, err)
 	}
-	return body, nil
+	return body, err == nil
 }
 
-// A name has the parts of a file's name. The file of a set is named by its origin, the kind of the file there and a hash
-// of the asker:
-//
-//	example.com_https_443_robots_0123456789abcdef
-//
-// That of an answer that was superseded also has when the answer began, and what it was, so that it has one name
-// however often it is written. In a hash of 64 bits there may be two askers: the first line of the file says which.
-type name struct {
-	folder int
-	origin string // host_scheme_port
-	tdmrep bool
-	asker  string // a hash
-	began  string // and what it was; empty: a set
+func (x *Reader) unreadable(path string, err error) {
+	if _, named := x.named.LoadOrStore(path, true); !named {
+		x.warn(fmt.Errorf("%s: %w", path, err))
+	}
 }
 
-func nameOf(key string) name {
+// load returns the set under a key, from its file. A file that can't be read, or with another body than it says, is as
+// if it were not there.
+func (x *Reader) load(key, path string) (set setLine, ok bool) {
+	body, ok := x.read(path, &set)
+	if ok && set.Good != nil && snapshot.Digest(body) != set.Good.SHA256 {
+		x.unreadable(path, snapshot.ErrChanged)
+		ok = false
+	}
+	if !ok || set.Key != key || set.Empty() {
+		return setLine{}, false
+	}
+	set.Last = cmp.Or(set.Last, set.Good) // as for most origins, and so kept once
+	set.Body = body
+	return set, true
+}
+
+// hostPath returns how the paths of the files of a host begin. It has one of 256 folders, so that with a million
+// origins none has more than some thousand files.
+func (x *Reader) hostPath(host string) string {
+	const longest = 120 // of the 255 bytes that a file system allows
+	name := escape(host)
+	if len(name) > longest {
+		name = name[:longest] + "~" + hash(host)
+	}
+	return filepath.Join(x.dir, hash(host)[:2], name) + "_"
+}
+
+// originPath is hostPath for an origin.
+func (x *Reader) originPath(origin string) string {
+	scheme, authority, _ := strings.Cut(origin, "://")
+	host, port := canonical.SplitPort(authority)
+	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[scheme])
+	return x.hostPath(host) + escape(scheme) + "_" + escape(port) + "_"
+}
+
+// setPath returns the path of the file of a set.
+func (x *Reader) setPath(key string) string {
 	scope := snapshot.ParseKey(key)
-	folder, origin := place(scope.Origin)
-	return name{folder: folder, origin: origin, tdmrep: scope.TDMRep, asker: hash(scope.Asker)}
-}
-
-// current is the name of the file of the set.
-func (n name) current() string {
-	kind := "robots"
-	if n.tdmrep {
-		kind = "tdmrep"
+	kind := "robots_"
+	if scope.TDMRep {
+		kind = "tdmrep_"
 	}
-	return n.origin + "_" + kind + "_" + n.asker
+	return x.originPath(scope.Origin) + kind + hash(scope.Asker)
 }
 
-// past is that of the file of an answer in the set.
-func (n name) past(a snapshot.Answer) string {
-	return n.current() + "_" + a.From.UTC().Format("20060102T150405.000000000Z") + "_" + what(a.Snapshot)
+// pastPath returns the path of the file of an answer that a set had.
+func pastPath(set string, a snapshot.Answer) string {
+	return set + "_" + a.From.UTC().Format("20060102T150405.000000000Z") + "_" + what(a.Snapshot)
 }
 
 // what tells answers of one time apart.
@@ -96,48 +127,6 @@ func what(s *snapshot.Snapshot) string {
 		return fmt.Sprint(s.Status)
 	}
 	return escape(s.SHA256[:min(16, len(s.SHA256))])
-}
-
-// parse returns the parts of the name of a file. ok is false if it is none of a snapshot.
-func parse(folder int, file string) (n name, ok bool) {
-	parts := strings.Split(file, "_")
-	if len(parts) != 5 && len(parts) != 7 || strings.HasPrefix(file, ".") {
-		return name{}, false
-	}
-	n = name{folder: folder, origin: strings.Join(parts[:3], "_"), tdmrep: parts[3] == "tdmrep", asker: parts[4]}
-	n.began = strings.Join(parts[5:], "_")
-	return n, n.tdmrep || parts[3] == "robots"
-}
-
-// originOf returns an origin from its host and the name of a file.
-func originOf(host, file string) string {
-	parts := strings.Split(file, "_")
-	scheme, port := parts[1], parts[2]
-	if port == usualPort[scheme] {
-		return scheme + "://" + host
-	}
-	return scheme + "://" + host + ":" + port
-}
-
-// place returns the folder of an origin, and how the names of its files begin.
-func place(origin string) (folder int, begins string) {
-	scheme, authority, _ := strings.Cut(origin, "://")
-	host, port := canonical.SplitPort(authority)
-	folder, begins = hostPlace(host)
-	return folder, begins + escape(scheme) + "_" + escape(cmp.Or(port, usualPort[scheme]))
-}
-
-// usualPort is that of an origin without one, by scheme.
-var usualPort = map[string]string{"http": "80", "https": "443"}
-
-// hostPlace is place for all origins of a host.
-func hostPlace(host string) (folder int, begins string) {
-	const longest = 120 // of the 255 bytes that a file system allows
-	begins = escape(host)
-	if len(begins) > longest {
-		begins = begins[:longest] + "~" + hash(host)
-	}
-	return int(sha256.Sum256([]byte(host))[0]), begins + "_"
 }
 
 // escape returns text as it may be in a file's name: an origin's host is chosen by clients. A dot at the beginning would
@@ -158,39 +147,4 @@ func escape(text string) string {
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
-}
-
-// path returns the path of a file.
-func (x *Reader) path(folder int, file string) string {
-	return filepath.Join(x.dir, fmt.Sprintf("%02x", folder), file)
-}
-
-// load returns the set under a key. A file that can't be read, or with another body than it says, is as if it were not
-// there.
-func (x *Reader) load(key string) (set setLine, ok bool) {
-	n := nameOf(key)
-	path := x.path(n.folder, n.current())
-	body, err := read(path, &set)
-	if err == nil && set.Good != nil && snapshot.Digest(body) != set.Good.SHA256 {
-		err = fmt.Errorf("%s: %w", path, snapshot.ErrChanged)
-	}
-	if err != nil || set.Key != key || set.Empty() {
-		x.unreadable(path, err)
-		return setLine{}, false
-	}
-	if set.Last == nil {
-		set.Last = set.Good // as for most origins, and so kept once
-	}
-	set.Body = body
-	return set, true
-}
-
-// unreadable names a file that can't be read, once.
-func (x *Reader) unreadable(path string, err error) {
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if _, named := x.named.LoadOrStore(path, true); !named {
-		x.warn(err)
-	}
 }

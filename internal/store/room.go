@@ -3,7 +3,9 @@ package store
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,37 +22,33 @@ type Limits struct {
 // DefaultLimits returns the limits that suit most gates.
 func DefaultLimits() Limits { return Limits{Keep: 365 * 24 * time.Hour, Bytes: 10 << 30} }
 
-// A Usage is how much a store holds. What other processes save is counted at the next walk.
+// A Usage is how much a store holds.
 type Usage struct {
 	Origins int64
 	Bytes   int64
 	Bound   int64 // on Bytes
 }
 
-// Usage returns what is on disk.
-func (d *Disk) Usage() Usage {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	u := Usage{Bound: d.limits.Bytes}
-	for _, f := range d.usage {
-		u.Origins += f.Origins
-		u.Bytes += f.Bytes
-	}
-	return u
-}
+// Usage returns what is on disk: what the last walk has found, and what this process has saved since.
+func (d *Disk) Usage() Usage { return Usage{d.origins.Load(), d.bytes.Load(), d.limits.Bytes} }
 
-// count adds to what is in a folder, and asks for a walk if the store has too much. The caller holds saving.
-func (d *Disk) count(folder int, origins, bytes int64) {
-	d.mu.Lock()
-	d.usage[folder].Origins += origins
-	d.usage[folder].Bytes += bytes
-	d.mu.Unlock()
-	if d.Usage().Bytes > d.limits.Bytes {
+// count counts so many files of a size, and asks for a walk if the store has too much.
+func (d *Disk) count(path string, files, size int64) {
+	d.origins.Add(files * origins(filepath.Base(path)))
+	if d.bytes.Add(files*blocks(size)) > d.limits.Bytes {
 		select {
 		case d.crowded <- struct{}{}:
 		default:
 		}
 	}
+}
+
+// origins returns 1 for the name of the set of a robots.txt, otherwise 0.
+func origins(name string) int64 {
+	if parts(name) == setParts && !strings.Contains(name, "_tdmrep_") {
+		return 1
+	}
+	return 0
 }
 
 // blocks returns what a file of a size takes on disk.
@@ -75,95 +73,77 @@ func (d *Disk) walks(ctx context.Context) {
 
 // A kept file is one that a walk has seen.
 type kept struct {
-	name
+	parts     int   // of its name
 	at, bytes int64 // when it was superseded, or saved, in Unix nanoseconds
+}
+
+// compare returns a negative number if a has to go before b.
+func (a kept) compare(b kept) int {
+	return cmp.Or(-cmp.Compare(a.parts, b.parts), cmp.Compare(a.at, b.at))
 }
 
 // walk removes superseded answers that were kept for long enough, and what the bound on bytes has no room for.
 func (d *Disk) walk(ctx context.Context) {
-	var past, current []age
+	var all []kept
+	excess := -d.limits.Bytes
 	expired := time.Now().Add(-d.limits.Keep).UnixNano()
-	for folder := range folders {
+	d.scan(ctx, func(k kept) (stays bool) {
+		if k.parts == pastParts && k.at <= expired {
+			return false
+		}
+		all, excess = append(all, k), excess+k.bytes
+		return true
+	})
+	if excess <= 0 || len(all) == 0 {
+		return
+	}
+	excess += d.limits.Bytes / 8 // or else each save would need a walk
+	slices.SortFunc(all, kept.compare)
+	var last kept
+	for _, k := range all {
+		if excess <= 0 {
+			break
+		}
+		excess, last = excess-k.bytes, k
+	}
+	d.scan(ctx, func(k kept) (stays bool) { return k.compare(last) > 0 })
+}
+
+// scan calls stays for the files of snapshots, and removes those for which it is false, and what a killed process has
+// left of a write. It counts the others.
+func (d *Disk) scan(ctx context.Context, stays func(kept) bool) {
+	u := Usage{Origins: -d.origins.Load(), Bytes: -d.bytes.Load()}
+	for folder := range 256 {
 		if ctx.Err() != nil {
 			return
 		}
-		d.saving[folder].Lock()
-		d.scan(folder, func(k kept) (stays bool) {
-			switch {
-			case k.began == "":
-				current = append(current, age{k.at, k.bytes})
-			case k.at <= expired:
-				return false
-			default:
-				past = append(past, age{k.at, k.bytes})
+		dir := filepath.Join(d.dir, fmt.Sprintf("%02x", folder))
+		unlock, locked := d.lock(ctx, dir) // another process may just replace a set
+		entries, err := os.ReadDir(dir)
+		if err != nil && !os.IsNotExist(err) {
+			d.log.Warn("a folder of the snapshots can't be read whole", "error", err)
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil {
+				continue // it is gone
 			}
-			return true
-		})
-		d.saving[folder].Unlock()
-	}
-	excess := d.Usage().Bytes - d.limits.Bytes
-	if excess <= 0 {
-		return
-	}
-	lastPast, excess := oldest(past, excess+d.limits.Bytes/8) // or else each save would need a walk
-	lastCurrent, _ := oldest(current, excess)
-	for folder := range folders {
-		if unlock, err := d.lock(ctx, folder); err == nil { // another process may just replace a set
-			d.scan(folder, func(k kept) (stays bool) {
-				if k.began == "" {
-					return k.at > lastCurrent
-				}
-				return k.at > lastPast
-			})
+			k := kept{parts(e.Name()), info.ModTime().UnixNano(), blocks(info.Size())}
+			goes := strings.HasPrefix(e.Name(), ".") && time.Since(info.ModTime()) > time.Hour
+			known := k.parts == setParts || k.parts == pastParts
+			if known {
+				goes = !stays(k) && (k.parts == pastParts || locked == nil)
+			}
+			if goes && os.Remove(filepath.Join(dir, e.Name())) == nil || !known {
+				continue
+			}
+			u.Origins += origins(e.Name())
+			u.Bytes += k.bytes
+		}
+		if locked == nil {
 			unlock()
 		}
 	}
-}
-
-// scan calls stays for the files of snapshots in a folder, and removes those for which it is false, and what a killed
-// process has left of a write. It counts the others. The caller holds saving.
-func (d *Disk) scan(folder int, stays func(kept) bool) {
-	entries, err := os.ReadDir(d.path(folder, ""))
-	if err != nil && !os.IsNotExist(err) {
-		d.log.Warn("a folder of the snapshots can't be read whole", "error", err)
-	}
-	var u Usage
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			continue // it is gone
-		}
-		path := d.path(folder, e.Name())
-		n, ok := parse(folder, e.Name())
-		k := kept{n, info.ModTime().UnixNano(), blocks(info.Size())}
-		switch {
-		case !ok:
-			if strings.HasPrefix(e.Name(), ".") && time.Since(info.ModTime()) > time.Hour {
-				os.Remove(path)
-			}
-		case !stays(k) && os.Remove(path) == nil:
-		default:
-			if u.Bytes += k.bytes; n.began == "" && !n.tdmrep {
-				u.Origins++
-			}
-		}
-	}
-	d.mu.Lock()
-	d.usage[folder] = u
-	d.mu.Unlock()
-}
-
-// An age is that of a file with a size.
-type age struct{ at, bytes int64 }
-
-// oldest returns until when files have to go to save so many bytes, and how many bytes the files lack.
-func oldest(files []age, bytes int64) (until, missing int64) {
-	slices.SortFunc(files, func(a, b age) int { return cmp.Compare(a.at, b.at) })
-	for _, k := range files {
-		if bytes <= 0 {
-			break
-		}
-		until, bytes = k.at, bytes-k.bytes
-	}
-	return until, max(bytes, 0)
+	d.origins.Add(u.Origins) // what was saved meanwhile may be counted twice until the next walk
+	d.bytes.Add(u.Bytes)
 }

@@ -115,6 +115,14 @@ func files(t *testing.T, dir string) (paths []string) {
 	return paths
 }
 
+// aged sets when a file was saved.
+func aged(t *testing.T, path string, at time.Time) {
+	t.Helper()
+	if err := os.Chtimes(path, at, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestForm: the file of an answer has the JSON of what was answered in its first line, and the text behind it. One that
 // was superseded is kept beside it.
 func TestForm(t *testing.T) {
@@ -339,7 +347,10 @@ func TestKeep(t *testing.T) {
 	for _, set := range sets {
 		save(t, d, origin(1), set)
 	}
+	one := snapshot.Answer{From: sets[0].Good.Fetched, Snapshot: sets[0].Good}
+	aged(t, pastPath(d.setPath(origin(1)), one), now.Add(-2000*time.Hour))
 	save(t, d, origin(2), answeredAt(now.Add(-3000*time.Hour), "old"))
+	aged(t, d.setPath(origin(2)), now.Add(-3000*time.Hour))
 	folder := filepath.Dir(files(t, dir)[0])
 	old := now.Add(-2 * time.Hour)
 	left, other := filepath.Join(folder, ".part"), filepath.Join(folder, "abcd")
@@ -378,10 +389,8 @@ func TestBound(t *testing.T) {
 		save(t, d, origin(n), answeredAt(now.Add(time.Duration(n)*time.Second), "old"))
 		save(t, d, origin(n), answeredAt(now.Add(time.Duration(1000+n)*time.Second), "new"))
 		at := now.Add(time.Duration(n) * time.Second)
-		path := d.path(nameOf(origin(n)).folder, nameOf(origin(n)).current())
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		aged(t, d.setPath(origin(n)), at)
+		aged(t, pastPath(d.setPath(origin(n)), snapshot.Answer{From: at, Snapshot: answeredAt(at, "old").Good}), at.Add(1000*time.Second))
 	}
 	if got := d.Usage(); got.Origins != 40 || got.Bytes != 80*4096 {
 		t.Errorf("got %+v", got)
@@ -426,7 +435,7 @@ func TestFlood(t *testing.T) {
 		t.Error("the last one is gone")
 	}
 	d.Close()
-	if n := len(files(t, dir)); n > bound || n < bound/2 {
+	if n := len(files(t, dir)); n > bound || n < bound/10 { // files of some milliseconds have the same time, and go together
 		t.Errorf("%d files", n)
 	}
 }
