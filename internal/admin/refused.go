@@ -28,6 +28,7 @@ type Refusal struct {
 	Redacted bool      `json:"redacted,omitempty"`   // values of its query have been replaced
 	Kind     string    `json:"kind"`                 // a [record.Refusal]
 	Why      string    `json:"why"`                  // may have text from the network
+	Rule     string    `json:"rule,omitempty"`       // the line of robots.txt that denies
 	Client   string    `json:"client,omitempty"`     // the address, of a client that is none of the crawlers
 	Status   int       `json:"status,omitempty"`     // of the response
 	Reported bool      `json:"reported,omitempty"`
@@ -48,7 +49,7 @@ func refusalOf(x *record.Record) *Refusal {
 	url := x.Address()
 	f := &Refusal{
 		ID: x.ID, Time: x.Time.Truncate(time.Second), Crawler: kept(x.Crawler), Method: kept(x.Method), URL: kept(url), Cut: len(url) > maxKept, Redacted: x.Redacted,
-		Kind: string(kind), Why: kept(why(x)), Status: x.Status, Reported: !x.Denied(),
+		Kind: string(kind), Why: kept(why(x)), Rule: kept(x.Rule), Status: x.Status, Reported: !x.Denied(),
 	}
 	if x.Refused == record.ByLogin {
 		f.Client = x.Client
