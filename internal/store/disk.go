@@ -124,7 +124,11 @@ func (d *Disk) save(ctx context.Context, key string, set snapshot.Set) error {
 	if next.Body = nil; next.Last == next.Good { // the body follows the line
 		next.Last = nil
 	}
-	if !set.Empty() { // most are new: there is nothing to lock
+	before, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) { // as for most
+		if set.Empty() {
+			return nil
+		}
 		err := d.put(wholefile.CreateSoon, path, next, set.Body)
 		if errors.Is(err, fs.ErrNotExist) {
 			os.Mkdir(filepath.Dir(path), 0o700)
@@ -134,11 +138,8 @@ func (d *Disk) save(ctx context.Context, key string, set snapshot.Set) error {
 			return nil
 		}
 	}
-	unlock, err := d.lock(ctx, filepath.Dir(path))
+	unlock, err := d.lock(ctx, filepath.Dir(path)) // so that no process replaces an answer that another one has not read
 	if err != nil {
-		if set.Empty() && errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
 		return err
 	}
 	defer unlock()
@@ -155,16 +156,16 @@ func (d *Disk) save(ctx context.Context, key string, set snapshot.Set) error {
 			return err
 		}
 	}
-	if info, err := os.Stat(path); err == nil {
-		d.count(path, -1, info.Size())
+	if before != nil {
+		d.count(path, -1, before.Size())
 	}
 	if !set.Empty() {
 		return d.put(wholefile.WriteSoon, path, next, set.Body)
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if err = os.Remove(path); errors.Is(err, fs.ErrNotExist) { // a walk has removed it
+		return nil
 	}
-	return nil
+	return err
 }
 
 // put writes a file.
