@@ -62,7 +62,7 @@ func (k *Crawler) Declares() bool { return len(k.Purposes) > 0 || k.ContentUse !
 // A Login identifies a crawler: it is what the crawler sends in Proxy-Authorization, by the Basic scheme.
 type Login struct {
 	User string `yaml:"user" doc:"a user name, such as news" secret:"true"`
-	Hash string `yaml:"password_bcrypt" doc:"a bcrypt hash" secret:"true" hidden:"yes"` // of the password
+	Hash string `yaml:"password_bcrypt" doc:"a bcrypt hash" secret:"true"` // of the password
 }
 
 // Required reports whether there is a login at all.

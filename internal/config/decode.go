@@ -9,8 +9,7 @@
 //	size      the number is one of bytes, with a unit
 //	path      a relative path starts at the file's folder; - is no path
 //	restart   the key takes effect at start only, see [Restrain]
-//	secret    mistakes do not repeat the value, which may be a password
-//	hidden    [Effective] writes a mark in its place
+//	secret    neither mistakes nor [Effective] repeat the value, which may be a password
 //	glob      what a glob.Glob matches, "host" or "text"
 //
 // A struct has the keys of the structs embedded in it. An item of a list begins with what the method SetDefaults of its
@@ -171,4 +170,24 @@ func within(edits int, a, b string) bool {
 		return len(a)+len(b) <= edits
 	}
 	return within(edits-1, a[1:], b) || within(edits-1, a, b[1:]) || within(edits-1, a[1:], b[1:])
+}
+
+// Restrain gives the keys that take effect at start only the values that they have in
+// old, the configuration of the running process. It returns the names of these keys
+// where next had other values, in order. Both are pointers to structs of one type.
+func Restrain(next, old any) (kept []string) {
+	v, was := reflect.ValueOf(next).Elem(), reflect.ValueOf(old).Elem()
+	keys, of := fields(v.Type())
+	for _, key := range keys {
+		f := of[key]
+		v, was := v.FieldByIndex(f.Index), was.FieldByIndex(f.Index)
+		for _, inner := range Restrain(v.Addr().Interface(), was.Addr().Interface()) {
+			kept = append(kept, key+"."+inner)
+		}
+		if f.Tag.Get("restart") != "" && !reflect.DeepEqual(v.Interface(), was.Interface()) {
+			v.Set(was)
+			kept = append(kept, key)
+		}
+	}
+	return kept
 }

@@ -15,7 +15,7 @@ type settings struct {
 	Wait time.Duration `yaml:"wait" positive:"yes"`
 	Sizes
 	Items  []item `yaml:"items"`
-	Secret string `yaml:"secret" hidden:"yes"`
+	Secret string `yaml:"secret" secret:"yes"`
 	kept   int
 }
 

@@ -244,7 +244,7 @@ func TestEffective(t *testing.T) {
 		t.Errorf("read and written again (%v):\n%s\nwant\n%s", err, twice, text)
 	}
 	// Everything is equal but secrets and invalid UTF-8.
-	c.Crawlers[0].Login.Hash = "xxxxx"
+	c.Crawlers[0].Login = policy.Login{User: "xxxxx", Hash: "xxxxx"}
 	c.Egress.Parent = again.Egress.Parent
 	c.Overrides[0].Reason = strings.ReplaceAll(c.Overrides[0].Reason, "\xff", "\ufffd")
 	c.source, again.source = nil, nil
@@ -255,7 +255,7 @@ func TestEffective(t *testing.T) {
 		t.Errorf("proxy %s", got)
 	}
 	// Every key is there, keys with their defaults too.
-	for _, key := range []string{"unknown_clients: allow\n", "min_age: 5m\n", "disk_bytes: 10GiB\n", "intercept: true", "passthrough: []", "audit_keep: 30", "expires: \"2027-03-02T00:00:00Z\""} {
+	for _, key := range []string{"unknown_clients: allow\n", "min_age: 5m0s\n", "disk_bytes: 10GiB\n", "intercept: true", "passthrough: []", "audit_keep: 30", "expires: \"2027-03-02T00:00:00Z\""} {
 		if !bytes.Contains(text, []byte(key)) {
 			t.Errorf("%s is missing in\n%s", key, text)
 		}

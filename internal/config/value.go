@@ -173,3 +173,51 @@ func expand(text string, lookup func(string) (string, bool)) (out string, replac
 	})
 	return out, replaced, err
 }
+
+// Effective returns the struct that v points to as YAML in one canonical form: every key with the value in force, from
+// the file, the environment, the command line or the defaults. Configurations that differ only in secrets have the same
+// form. [Decode] reads it.
+func Effective(v any) ([]byte, error) { return yaml.Marshal(effective(reflect.ValueOf(v).Elem(), "")) }
+
+// effective returns a value as maps, lists and scalars.
+func effective(v reflect.Value, tag reflect.StructTag) any {
+	if _, known := fields(v.Type()); len(known) > 0 {
+		section := map[string]any{}
+		for key, f := range known {
+			section[key] = effective(v.FieldByIndex(f.Index), f.Tag)
+		}
+		return section
+	}
+	if v.Kind() == reflect.Slice {
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = effective(v.Index(i), tag)
+		}
+		return list
+	}
+	text := fmt.Sprint(v)
+	switch x := v.Interface().(type) {
+	case bool:
+		return x
+	case time.Time:
+		text = x.Format(time.RFC3339Nano) // Decode reads the zero time, too
+	case slog.Level:
+		text = strings.ToLower(text)
+	case *url.URL:
+		if x == nil {
+			return ""
+		}
+		if x.User != nil { // the user name may be an API key
+			text = strings.Replace(text, "//"+x.User.String()+"@", "//xxxxx@", 1)
+		}
+	}
+	switch {
+	case tag.Get("size") != "":
+		text = field.Size(v.Int())
+	case tag.Get("secret") != "" && text != "" && v.Type() == reflect.TypeFor[string]():
+		text = "xxxxx" // other types hide it in their String method
+	case v.Kind() == reflect.Int && v.Type() != reflect.TypeFor[slog.Level]():
+		return v.Int()
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${")
+}
