@@ -152,6 +152,7 @@ func TestCheck(t *testing.T) {
 				c.setUp()
 			}
 			o := testOptions(redis.Address())
+			o.Log = nil // doctor has none
 			c.change(&o)
 			var got strings.Builder
 			for _, f := range Check(t.Context(), o) {
