@@ -1,10 +1,8 @@
-// Package store keeps the snapshots of origins' files beyond the life of
-// the process.
+// Package store keeps the snapshots of origins' files beyond the life of the process.
 //
 // [Open] returns a [Disk], which is a snapshot.Store and a snapshot.Archive in a folder. [Read] reads the folder
-// beside the gates that use it.
-//
-// Each set is a file of its own, which a newer one replaces, and so is each answer that was superseded: see name.
+// beside the gates that use it. Each set is a file of its own, which a newer one replaces, and so is each answer that
+// was superseded; file.go says how they are named.
 package store
 
 import (
@@ -37,11 +35,10 @@ type Disk struct {
 	limits Limits
 	log    *slog.Logger
 
-	origins, bytes atomic.Int64 // on disk
-
-	crowded chan struct{} // asks for a walk
-	stop    context.CancelFunc
-	walking sync.WaitGroup
+	origins, bytes atomic.Int64  // on disk
+	crowded        chan struct{} // asks for a walk
+	stop           context.CancelFunc
+	walking        sync.WaitGroup
 }
 
 // Open returns the store in a folder, and makes it on first use.

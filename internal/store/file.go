@@ -132,16 +132,16 @@ func what(s *snapshot.Snapshot) string {
 // escape returns text as it may be in a file's name: an origin's host is chosen by clients. A dot at the beginning would
 // hide the file.
 func escape(text string) string {
-	var b strings.Builder
+	b := make([]byte, 0, len(text))
 	for i := range len(text) {
 		switch c := text[i]; {
 		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '.' && i > 0:
-			b.WriteByte(c)
+			b = append(b, c)
 		default:
-			fmt.Fprintf(&b, "%%%02X", c)
+			b = fmt.Appendf(b, "%%%02X", c)
 		}
 	}
-	return b.String()
+	return string(b)
 }
 
 func hash(text string) string {

@@ -129,12 +129,19 @@ func (d *Disk) scan(ctx context.Context, stays func(kept) bool) {
 				continue // it is gone
 			}
 			k := kept{parts(e.Name()), info.ModTime().UnixNano(), blocks(info.Size())}
-			goes := strings.HasPrefix(e.Name(), ".") && time.Since(info.ModTime()) > time.Hour
-			known := k.parts == setParts || k.parts == pastParts
-			if known {
-				goes = !stays(k) && (k.parts == pastParts || locked == nil)
+			goes := false
+			switch k.parts {
+			case setParts:
+				goes = !stays(k) && locked == nil
+			case pastParts:
+				goes = !stays(k)
+			default:
+				if strings.HasPrefix(e.Name(), ".") && time.Since(info.ModTime()) > time.Hour {
+					os.Remove(filepath.Join(dir, e.Name()))
+				}
+				continue
 			}
-			if goes && os.Remove(filepath.Join(dir, e.Name())) == nil || !known {
+			if goes && os.Remove(filepath.Join(dir, e.Name())) == nil {
 				continue
 			}
 			u.Origins += origins(e.Name())
