@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/url"
 
 	"robotsgate/proxy/internal/origin"
 	"robotsgate/proxy/internal/sign"
@@ -36,6 +37,9 @@ var (
 
 // Egress says what a Transport may connect to, and how.
 type Egress = origin.Config
+
+// CheckParent says why a URL can't be the one of a parent proxy. It does not repeat it.
+func CheckParent(u *url.URL) error { return origin.CheckParent(u) }
 
 // DefaultEgress permits all destinations but special-purpose addresses.
 func DefaultEgress() Egress {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,7 +18,6 @@ import (
 
 	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
-	"robotsgate/internal/field"
 	"robotsgate/internal/gate"
 	"robotsgate/internal/record"
 	"robotsgate/internal/requestlog"
@@ -200,9 +200,12 @@ func (r *Run) adapt(c *gate.Config, getenv func(string) string) error {
 	if rest, ok := strings.CutPrefix(text, "socks5h://"); ok {
 		text = "socks5://" + rest // names are always resolved by the proxy
 	}
-	parent, err := field.ParseProxy(text)
+	parent, err := url.Parse(text)
 	if err != nil {
-		return fmt.Errorf("the environment variable %s: %w", name, err) // it may hold a password
+		parent = &url.URL{} // the error repeats the text, which may hold a password
+	}
+	if err := proxy.CheckParent(parent); err != nil {
+		return fmt.Errorf("the environment variable %s: %w", name, err)
 	}
 	c.Egress.Parent = parent
 	return trustParent(c, getenv("SSL_CERT_FILE"))

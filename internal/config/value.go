@@ -104,7 +104,7 @@ func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) (ok b
 		}
 	case **url.URL:
 		if *x = nil; text != "" {
-			*x, err = field.ParseProxy(text)
+			*x, err = url.Parse(text)
 		}
 	case *glob.Glob:
 		if *x = glob.Text(text); tag.Get("glob") == "host" {

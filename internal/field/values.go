@@ -1,10 +1,7 @@
 package field
 
 import (
-	"errors"
 	"math"
-	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -42,14 +39,3 @@ var zeros = strings.NewReplacer("h0m0s", "h", "m0s", "m")
 
 // Duration returns d as a configuration writes it: 24h, not 24h0m0s.
 func Duration(d time.Duration) string { return zeros.Replace(d.String()) }
-
-var proxy = regexp.MustCompile(`^(?i:https?|socks5)://([^/?#]*@)?([^/?#@:]+|\[[^/?#@]+\])(:[1-9][0-9]{0,4})?/?$`)
-
-// ParseProxy reads the URL of a parent proxy. Its errors never repeat the text, which may hold a password.
-func ParseProxy(text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	if err != nil || !proxy.MatchString(text) {
-		return nil, errors.New("expected the URL of a proxy, http://, https:// or socks5://, with special characters in a password percent-encoded and nothing behind the port, such as http://proxy.lan:3128")
-	}
-	return u, nil
-}

@@ -3,6 +3,7 @@ package gate
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -318,7 +319,7 @@ func TestSecretFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Egress.Parent, err = field.ParseProxy("http://user:password@proxy.lan:3128"); err != nil {
+	if c.Egress.Parent, err = url.Parse("http://user:password@proxy.lan:3128"); err != nil {
 		t.Fatal(err)
 	}
 	if got := c.SecretFiles(); len(got) > 0 {

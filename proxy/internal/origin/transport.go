@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
 	"robotsgate/internal/field"
@@ -49,6 +50,7 @@ func (c Config) Check(m *field.Mistakes) {
 	for i, port := range c.Ports {
 		m.Require(port >= 1 && port <= 65535, fmt.Sprintf("ports[%d]", i), "%d is no port: 1 to 65535", port)
 	}
+	m.Refuse("proxy", CheckParent(c.Parent))
 	if c.CAFile == "" {
 		return
 	}
@@ -57,6 +59,14 @@ func (c Config) Check(m *field.Mistakes) {
 		err = errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
 	}
 	m.Require(err == nil, "ca_file", "%s: %v", c.CAFile, err)
+}
+
+// CheckParent says why u can't be a parent proxy; nil stands for none. It does not repeat u, which may hold a password.
+func CheckParent(u *url.URL) error {
+	if u == nil || defaultPorts[u.Scheme] != "" && u.Hostname() != "" && u.Port() != "0" && strings.Trim(u.Path, "/")+u.RawQuery+u.Fragment == "" {
+		return nil
+	}
+	return errors.New("expected the URL of a proxy, http://, https:// or socks5://, with special characters in a password percent-encoded and nothing behind the port, such as http://proxy.lan:3128")
 }
 
 // ParentHasLogin reports whether a parent proxy gets a login with each request, which it may repeat in redirects.
@@ -85,8 +95,8 @@ type Transport struct {
 // New returns a Transport that notes its connections in conns; nil: in a list of its own. It takes no proxy from the
 // environment.
 func New(c Config, conns *Conns) (*Transport, error) {
-	if c.Parent != nil && defaultPorts[c.Parent.Scheme] == "" {
-		return nil, fmt.Errorf("the parent proxy's scheme is %q: http, https and socks5 are supported", c.Parent.Scheme)
+	if err := CheckParent(c.Parent); err != nil {
+		return nil, err
 	}
 	c.DialTimeout = cmp.Or(c.DialTimeout, DialTimeout)
 	c.ResponseHeaderTimeout = cmp.Or(c.ResponseHeaderTimeout, ResponseHeaderTimeout)
