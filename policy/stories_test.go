@@ -297,6 +297,6 @@ func (j movedStore) shift(by time.Duration) {
 				(*s).Fetched = (*s).Fetched.Add(by)
 			}
 		}
-		_ = j.Save(context.Background(), map[string]snapshot.Set{key: set})
+		_ = j.Save(context.Background(), key, set)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -37,10 +36,10 @@ func (l *localStore) Load(_ context.Context, key string) (snapshot.Set, bool) {
 	return set, ok
 }
 
-func (l *localStore) Save(_ context.Context, sets map[string]snapshot.Set) error {
+func (l *localStore) Save(_ context.Context, key string, set snapshot.Set) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	maps.Copy(l.sets, sets)
+	l.sets[key] = set
 	return nil
 }
 

@@ -25,7 +25,6 @@ const (
 	maxBody  = 4 << 20
 	maxValue = maxBody + 64<<10
 
-	maxSaves = 16          // at once, of one call of Save
 	maxAhead = time.Minute // how far the clock of another gate may be ahead
 
 	leaseTime    = 3 * time.Second       // how long a permission to fetch outlives the gate that has it
@@ -116,21 +115,12 @@ func (f *Fleet) saveValue(ctx context.Context, name, version string, text []byte
 	return saved, err
 }
 
-// Save keeps sets on this gate's disk, and shares them. An error is one of the disk.
-func (f *Fleet) Save(ctx context.Context, sets map[string]snapshot.Set) (err error) {
-	var all sync.WaitGroup
-	all.Go(func() { err = f.local.Save(ctx, sets) }) // evidence does not wait for the store
-	var sharing sync.WaitGroup
-	places := make(chan struct{}, maxSaves)
-	for key, set := range sets {
-		places <- struct{}{}
-		sharing.Go(func() {
-			defer func() { <-places }()
-			f.share(ctx, key, set)
-		})
-	}
-	sharing.Wait()
-	all.Wait()
+// Save keeps a set on this gate's disk, and shares it. An error is one of the disk.
+func (f *Fleet) Save(ctx context.Context, key string, set snapshot.Set) (err error) {
+	var disk sync.WaitGroup
+	disk.Go(func() { err = f.local.Save(ctx, key, set) }) // evidence does not wait for the store
+	f.share(ctx, key, set)
+	disk.Wait()
 	return err
 }
 

@@ -12,10 +12,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -105,15 +103,10 @@ func (d *Disk) Load(_ context.Context, key string) (snapshot.Set, bool) {
 // Acquire gives no permissions: two processes that use the folder may fetch a file at the same time.
 func (d *Disk) Acquire(context.Context, string) (release func(), changed bool) { return nil, false }
 
-// Save replaces the files of sets. Before that it makes files of the answers that they supersede, so that a kill in
+// Save replaces the file of a set. Before that it makes files of the answers that are superseded, so that a kill in
 // between loses none.
-func (d *Disk) Save(ctx context.Context, sets map[string]snapshot.Set) error {
-	for _, key := range slices.Sorted(maps.Keys(sets)) {
-		if err := d.save(ctx, key, sets[key]); err != nil {
-			return withAdvice(err, filepath.Dir(d.dir))
-		}
-	}
-	return nil
+func (d *Disk) Save(ctx context.Context, key string, set snapshot.Set) error {
+	return withAdvice(d.save(ctx, key, set), filepath.Dir(d.dir))
 }
 
 func (d *Disk) save(ctx context.Context, key string, set snapshot.Set) error {

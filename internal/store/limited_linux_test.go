@@ -5,8 +5,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"robotsgate/policy/snapshot"
 )
 
 // TestFullDisk: wherever the space ends, a save that fails leaves the store as it was, and the next one works.
@@ -30,7 +28,7 @@ func TestFullDisk(t *testing.T) {
 	// The limit is of all files: that in which the tests are logged is shorter.
 	for bytes := uint64(256 << 10); bytes < 1<<20; bytes += 64 << 10 {
 		limit(bytes)
-		err := d.Save(t.Context(), map[string]snapshot.Set{origin(1): second})
+		err := d.Save(t.Context(), origin(1), second)
 		limit(usual.Cur)
 		if err == nil {
 			if bytes < 900_000 {

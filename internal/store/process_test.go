@@ -3,6 +3,7 @@ package store
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -42,7 +43,7 @@ func otherProcess(dir string) {
 	defer release() // also so that its file is not closed as garbage
 	d, err := Open(dir, ample, slog.New(slog.DiscardHandler))
 	for i := 0; err == nil; i++ {
-		err = d.Save(context.Background(), map[string]snapshot.Set{origin(i): processSet(i), changes: processSet(i)})
+		err = errors.Join(d.Save(context.Background(), origin(i), processSet(i)), d.Save(context.Background(), changes, processSet(i)))
 		fmt.Println("saved", i, err)
 	}
 	fmt.Println(err)

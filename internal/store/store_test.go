@@ -63,7 +63,7 @@ func answeredAt(at time.Time, body string) snapshot.Set {
 
 func save(t *testing.T, s snapshot.Store, key string, set snapshot.Set) {
 	t.Helper()
-	if err := s.Save(t.Context(), map[string]snapshot.Set{key: set}); err != nil {
+	if err := s.Save(t.Context(), key, set); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -314,7 +314,7 @@ func TestShared(t *testing.T) {
 			all.Go(func() {
 				for i := range each {
 					n := 10_000*gate + 1000*worker + i
-					if err := d.Save(context.Background(), map[string]snapshot.Set{origin(1): answeredAt(at.Add(time.Duration(n)*time.Second), fmt.Sprint(n))}); err != nil {
+					if err := d.Save(context.Background(), origin(1), answeredAt(at.Add(time.Duration(n)*time.Second), fmt.Sprint(n))); err != nil {
 						t.Error(err)
 					}
 					if set, ok := d.Load(context.Background(), origin(1)); !ok || snapshot.Digest(set.Body) != set.Good.SHA256 {

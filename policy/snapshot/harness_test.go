@@ -157,23 +157,21 @@ func (d *durable) Load(_ context.Context, key string) (set Set, ok bool) {
 	return set, true
 }
 
-func (d *durable) Save(_ context.Context, sets map[string]Set) error {
+func (d *durable) Save(_ context.Context, key string, set Set) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.err != nil {
 		return d.err
 	}
-	for key, set := range sets {
-		if set.Empty() {
-			delete(d.rows, key)
-			continue
-		}
-		row, err := json.Marshal(set)
-		if err != nil {
-			panic(err)
-		}
-		d.rows[key] = row
+	if set.Empty() {
+		delete(d.rows, key)
+		return nil
 	}
+	row, err := json.Marshal(set)
+	if err != nil {
+		panic(err)
+	}
+	d.rows[key] = row
 	return nil
 }
 

@@ -31,7 +31,7 @@ type emptyStore struct {
 	err error
 }
 
-func (s emptyStore) Save(context.Context, map[string]Set) error { return s.err }
+func (s emptyStore) Save(context.Context, string, Set) error { return s.err }
 
 // usual is a robots.txt of 1.5 KB.
 func usual(host string) (int, string) {

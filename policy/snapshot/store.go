@@ -16,10 +16,9 @@ type Store interface {
 	// there is none, or if it can't be read.
 	Load(ctx context.Context, key string) (set Set, ok bool)
 
-	// Save keeps the sets, by key, in place of those under these keys, and forgets those that are empty. A store
-	// that gates share may [Merge] them with those, so that a late result replaces nothing newer. The map belongs
-	// to the store only during the call.
-	Save(ctx context.Context, sets map[string]Set) error
+	// Save keeps the set in place of that under the key; if it is empty, the store forgets that. A store that gates share
+	// may [Merge] the two, so that a late result replaces nothing newer.
+	Save(ctx context.Context, key string, set Set) error
 
 	// Acquire asks for permission to fetch a file, so that of several processes only
 	// one fetches it. It waits while another process has permission for the same key. It returns
@@ -43,5 +42,5 @@ type Store interface {
 type noStore struct{}
 
 func (noStore) Load(context.Context, string) (Set, bool)       { return Set{}, false }
-func (noStore) Save(context.Context, map[string]Set) error     { return nil }
+func (noStore) Save(context.Context, string, Set) error        { return nil }
 func (noStore) Acquire(context.Context, string) (func(), bool) { return nil, false }

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
@@ -63,7 +62,7 @@ func (s *shared) save(e *entry) {
 	u := &s.unsaved
 	u.trying.RLock()
 	defer u.trying.RUnlock()
-	err := s.try(map[string]*entry{e.key: e})
+	err := s.try(e)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if err == nil {
@@ -98,34 +97,46 @@ func (s *shared) saveAgain() {
 	}
 }
 
-// saveWaiting tries to save all that waits.
+// saveWaiting tries to save all that waits. It stops at the first failure.
 func (s *shared) saveWaiting() (done bool) {
 	u := &s.unsaved
-	u.trying.Lock()
-	defer u.trying.Unlock()
-	u.mu.Lock()
-	waiting := maps.Clone(u.entries)
-	u.mu.Unlock()
-	if s.try(waiting) != nil {
-		return false
+	for {
+		u.trying.Lock()
+		e := u.next()
+		if e == nil {
+			u.trying.Unlock()
+			s.log.Info("snapshots are saved again")
+			return true
+		}
+		err := s.try(e)
+		if err == nil {
+			u.mu.Lock()
+			u.setLocked(e.key, nil)
+			u.mu.Unlock()
+		}
+		u.trying.Unlock()
+		if err != nil {
+			return false
+		}
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	clear(u.entries)
-	u.bytes, u.retrying = 0, false
-	s.log.Info("snapshots are saved again")
-	return true
 }
 
-// try saves entries once.
-func (s *shared) try(entries map[string]*entry) error {
-	sets := make(map[string]Set, len(entries))
-	for key, e := range entries {
-		sets[key] = e.stored()
+// next returns an entry that waits. If there is none, it ends the tries.
+func (u *unsaved) next() *entry {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, e := range u.entries {
+		return e
 	}
+	u.retrying = false
+	return nil
+}
+
+// try saves an entry once.
+func (s *shared) try(e *entry) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), saveTimeout)
 	defer cancel()
-	err := s.store.Save(ctx, sets)
+	err := s.store.Save(ctx, e.key, e.stored())
 	s.unsaved.mu.Lock()
 	defer s.unsaved.mu.Unlock()
 	if s.unsaved.err = err; err != nil && s.unsaved.logged.Add() > 0 {

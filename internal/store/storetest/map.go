@@ -29,22 +29,15 @@ func (m *Map) Load(_ context.Context, key string) (set snapshot.Set, ok bool) {
 	return set, ok && json.Unmarshal(row, &set) == nil
 }
 
-// Save encodes sets.
-func (m *Map) Save(_ context.Context, sets map[string]snapshot.Set) error {
+// Save encodes a set.
+func (m *Map) Save(_ context.Context, key string, set snapshot.Set) error {
+	row, err := json.Marshal(set)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for key, set := range sets {
-		if set.Empty() {
-			delete(m.rows, key)
-			continue
-		}
-		row, err := json.Marshal(set)
-		if err != nil {
-			return err
-		}
-		m.rows[key] = row
+	if m.rows[key] = row; set.Empty() {
+		delete(m.rows, key)
 	}
-	return nil
+	return err
 }
 
 // Acquire waits for the permission.
