@@ -100,8 +100,9 @@ func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v refle
 		if e, ok := elem.Interface().(interface{ SetDefaults() }); ok {
 			e.SetDefaults()
 		}
-		d.value(item, item.Line, child, tag, elem.Elem())
+		d.Lines[child] = item.Line
 		d.Require(!isNull(item), child, "an empty item: remove it or give it a value")
+		d.value(item, item.Line, child, tag, elem.Elem())
 		v.Set(reflect.Append(v, elem.Elem()))
 	}
 }

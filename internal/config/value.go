@@ -37,7 +37,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v ref
 		advice = ": remove the tag"
 	case number && quoted:
 		advice = ": remove the quotes"
-	case v.Kind() == reflect.String && tag.Get("enum") == "" && !quoted && !replaced && isTyped(n):
+	case v.Kind() == reflect.String && tag.Get("enum") == "" && n.Style == 0 && isTyped(n):
 		advice = ": if it is meant, put it in quotes"
 	case ok && (tag.Get("positive") == "" || !v.IsZero()):
 		if text == "" && replaced {
