@@ -263,6 +263,7 @@ func TestStoreFails(t *testing.T) {
 		}
 		s.fail(nil)
 		time.Sleep(6 * time.Second) // fake clock
+		synctest.Wait()
 		if _, ok := s.Load(t.Context(), "https://example.com robotsgate/0"); !ok || e.SaveError() != nil {
 			t.Errorf("it is not saved although it can be: %v", e.SaveError())
 		}
