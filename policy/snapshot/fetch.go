@@ -251,9 +251,11 @@ func location(resp *http.Response) (string, error) {
 	return target.String(), nil
 }
 
-// failed says why there is no answer. After a redirect it names the target, since the fault is not the origin's.
+// failed says why there is no answer. After a redirect it names the target, since the fault is not the origin's, without
+// the query, which may hold secrets.
 func failed(hop int, at, why string) string {
 	if hop > 0 {
+		at, _, _ = strings.Cut(at, "?")
 		why = fmt.Sprintf("the redirect to %.150s failed: %s", at, why)
 	}
 	return shortened(why)
