@@ -30,12 +30,6 @@ func (r *recent[V]) put(name string, v V) {
 	r.values[name] = v
 }
 
-func (r *recent[V]) remove(name string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.values, name)
-}
-
 // A verdict is what the guard found about the addresses of a name.
 type verdict struct {
 	err   error
