@@ -214,6 +214,16 @@ func TestPaceReported(t *testing.T) {
 	}
 }
 
+// In report mode, too, the header of a request that has no distance to keep says what robots.txt asks for.
+func TestPaceReportedWithoutDistance(t *testing.T) {
+	pacer := pace.New(pace.Config{BackOff: time.Minute}, nil)
+	defer pacer.Close()
+	g := proxytest.Start(t, proxytest.Options{Robots: pacedRobots, Proxy: func(o *proxy.Options) { o.Settings.Pacer = pacer },
+		Engine: func(c *policy.Config) { c.Crawlers.Default.Mode = policy.Report }})
+	resp, _ := g.Get(g.HTTP + "/page")
+	proxytest.WantHeader(t, resp, "Robots-Gate-Delay", "1.5;line=7")
+}
+
 // Parts of a page neither wait nor count if they are free. Other requests do, and here they come too early.
 func TestFreeSubresources(t *testing.T) {
 	pacer := pace.New(pace.Config{Subresources: pace.Free, MinDelay: time.Hour, MaxDelay: time.Hour}, nil)

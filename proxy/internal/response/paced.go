@@ -44,9 +44,7 @@ type Budget struct {
 // delays reports whether a distance, a pause or a turn concerns the request.
 func (p *Paced) delays() bool {
 	without := *p
-	if without.Budget = (Budget{}); p.Budget.Starts > 0 && without == (Paced{Reported: true}) {
-		return false
-	}
+	without.Budget, without.Reported = Budget{}, false
 	return without != (Paced{})
 }
 
