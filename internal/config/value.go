@@ -48,8 +48,11 @@ func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v ref
 	return mismatch(n, text, tag, v, advice)
 }
 
-// isTyped reports whether plain text is no string in YAML 1.2, or a switch in YAML 1.1: "audit: off" must not name a file.
-func isTyped(n *yaml.Node) bool { return n.Decode(new(bool)) == nil || n.Decode(new(float64)) == nil }
+// isTyped reports whether plain text is no string in YAML 1.2, or a word for a switch in YAML 1.1: "audit: off" must not
+// name a file. The letters y and n are switches there too, but are more often names.
+func isTyped(n *yaml.Node) bool {
+	return len(n.Value) > 1 && n.Decode(new(bool)) == nil || n.Decode(new(float64)) == nil
+}
 
 // mismatch says that n, with its text, is not what v takes.
 func mismatch(n *yaml.Node, text string, tag reflect.StructTag, v reflect.Value, advice string) error {
