@@ -32,13 +32,17 @@ type decoder struct {
 	root   reflect.Type
 	folder string                      // relative paths start here
 	lookup func(string) (string, bool) // environment variables
+	values int                         // seen so far
 }
+
+// maxValues bounds the work of a hostile configuration: yaml.v3 counts no alias behind a key that is no word.
+const maxValues = 200_000
 
 // Decode reads data, of the file with this name, into the struct that into points to, and returns the mistakes.
 // Relative paths start at folder. Lookup returns environment variables.
 func Decode(into any, name, folder string, data []byte, lookup func(string) (string, bool)) *field.Mistakes {
 	v := reflect.ValueOf(into).Elem()
-	d := decoder{field.New(name), v.Type(), folder, lookup}
+	d := decoder{field.New(name), v.Type(), folder, lookup, 0}
 	root, err := parse(data)
 	switch {
 	case err != nil:
@@ -55,6 +59,10 @@ func (d *decoder) value(n *yaml.Node, line int, path string, tag reflect.StructT
 	d.Lines[path] = line
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias // never an alias itself
+	}
+	if d.values += len(n.Content); d.values > maxValues {
+		d.Add("", "more than %d values: use fewer aliases (*name)", maxValues)
+		return
 	}
 	keys, _ := fields(v.Type())
 	list, section := v.Kind() == reflect.Slice, len(keys) > 0

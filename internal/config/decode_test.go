@@ -82,3 +82,13 @@ func TestDecodeMistakes(t *testing.T) {
 		t.Errorf("an empty file: %v", source.Err())
 	}
 }
+
+// TestManyValues: aliases behind a key that is no word are bounded too.
+func TestManyValues(t *testing.T) {
+	var s settings
+	text := "? [a]\n: b\nitems:\n- &i {kind: plain}\n" + strings.Repeat("- *i\n", maxValues)
+	err := Decode(&s, "x.yaml", "", []byte(text), noVariables).Err()
+	if err == nil || !strings.Contains(err.Error(), "x.yaml:1: more than 200000 values") || len(s.Items) > 0 {
+		t.Errorf("got %v, %d items", err, len(s.Items))
+	}
+}
