@@ -36,11 +36,8 @@ func (c *Cache[V]) Get(key string) (value V, ok bool) {
 func (c *Cache[V]) Put(key string, value V, size int64) {
 	c.open.RLock()
 	defer c.open.RUnlock()
-	_, known := c.front.Get(key)
 	c.front.Set(key, value, size)
-	if !known { // ristretto replaces a value at once, and queues a new one
-		c.front.Wait()
-	}
+	c.front.Wait() // ristretto queues a new value
 }
 
 // Clear removes all values.
@@ -54,12 +51,6 @@ func (c *Cache[V]) Clear() {
 func (c *Cache[V]) Values() (all []V) {
 	c.front.IterValues(func(v V) (stop bool) { all = append(all, v); return false })
 	return all
-}
-
-// A Size is what a cache holds, and the bound on its bytes.
-type Size struct {
-	Entries      int
-	Bytes, Bound int64
 }
 
 // Size returns what the cache holds. It looks at every value: not for every request.

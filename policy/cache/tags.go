@@ -161,6 +161,12 @@ func (c *Tags) Restore(p *Page) {
 	}
 }
 
+// A Size is what a cache holds, and the bound on its bytes.
+type Size struct {
+	Entries      int
+	Bytes, Bound int64
+}
+
 // Size returns what the cache holds.
 func (c *Tags) Size() Size {
 	c.mu.Lock()
