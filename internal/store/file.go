@@ -102,7 +102,6 @@ func (x *Reader) hostPath(host string) string {
 func (x *Reader) originPath(origin string) string {
 	scheme, authority, _ := strings.Cut(origin, "://")
 	host, port := canonical.SplitPort(authority)
-	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[scheme])
 	return x.hostPath(host) + escape(scheme) + "_" + escape(port) + "_"
 }
 

@@ -86,7 +86,7 @@ func (t Target) Address() string {
 	if _, port := SplitPort(t.Host); port != "" {
 		return t.Host
 	}
-	return t.Host + ":" + defaultPort(t.Scheme)
+	return t.Host + ":" + DefaultPort(t.Scheme)
 }
 
 // URL returns the target for net/http, which sends t.Path byte for byte: net/http
@@ -98,7 +98,8 @@ func (t Target) URL() *url.URL {
 	return u
 }
 
-func defaultPort(scheme string) string {
+// DefaultPort returns the port of a scheme, http or https, that a URL does not name.
+func DefaultPort(scheme string) string {
 	if scheme == "https" {
 		return "443"
 	}
@@ -135,14 +136,14 @@ func canonicalAuthority(scheme, authority string) (string, error) {
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	if port == "" || port == defaultPort(scheme) {
+	if port == "" || port == DefaultPort(scheme) {
 		return host, nil
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
 		return "", fmt.Errorf("port %q is not a number from 1 to 65535", port)
 	}
-	if port = strconv.FormatUint(n, 10); port == defaultPort(scheme) {
+	if port = strconv.FormatUint(n, 10); port == DefaultPort(scheme) {
 		return host, nil
 	}
 	return host + ":" + port, nil
