@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 
 	"robotsgate/internal/console"
@@ -11,9 +12,7 @@ import (
 // A Replay has what records are decided again with.
 type Replay struct {
 	*replay.Replayer
-	Dir    string // data_dir, with the evidence
-	Gate   string // that data_dir is of; empty: not known
-	Config string // the file that names it
+	Dir string // data_dir, with the evidence
 }
 
 // A replayReport decides records again, from the evidence that is kept.
@@ -22,77 +21,43 @@ type replayReport struct {
 	s  console.Streams
 	id string // of the record; empty: all
 
-	counts   map[replay.Outcome]int
-	foreign  int // records of other gates without their evidence
-	examples map[replay.Outcome]string
-	noEntry  int
+	Same, Different, NoDecision, Gone, Changed int
+	Invalid                                    int // lines without a record
+	FirstGone, FirstChanged                    string
 }
 
 func (a *replayReport) Line(l *Line) {
 	if l.Record == nil {
-		a.noEntry++
+		a.Invalid++
 		return
 	}
-	o, why := a.Replay.Replay(l.Record)
-	a.counts[o]++
-	if g := l.Record.Gate; o.Gone() && g != "" && a.Gate != "" && g != a.Gate {
-		a.foreign++
-	}
+	outcome, why := a.Replay.Replay(l.Record)
 	text := logtext.Printable(fmt.Sprintf("%s: %s: %s", l.At(), l.Record.ID, why))
-	switch {
-	case o == replay.Different:
+	switch outcome {
+	case replay.Same:
+		a.Same++
+	case replay.Different:
+		a.Different++
 		fmt.Fprintln(a.s.Out, text)
-	case (o.Gone() || o.Changed()) && a.examples[o] == "":
-		a.examples[o] = text
+	case replay.NoDecision:
+		a.NoDecision++
+	case replay.Gone:
+		a.Gone++
+		a.FirstGone = cmp.Or(a.FirstGone, text)
+	case replay.Changed:
+		a.Changed++
+		a.FirstChanged = cmp.Or(a.FirstChanged, text)
 	}
 }
 
-// A replayResult is the result of a replayReport.
-type replayResult struct {
-	Counts   map[string]int // by outcome
-	Invalid  int            // lines without a record
-	Gone     int
-	Changed  int
-	Examples []string // of evidence that is gone or changed
-}
-
-func (a *replayReport) result() (string, any, bool) {
-	r := replayResult{Counts: map[string]int{}, Invalid: a.noEntry}
-	for _, o := range replay.Outcomes {
-		n := a.counts[o]
-		r.Counts[o.Key()] = n
-		switch {
-		case o.Gone():
-			r.Gone += n
-		case o.Changed():
-			r.Changed += n
-		}
-		if first := a.examples[o]; first != "" {
-			r.Examples = append(r.Examples, fmt.Sprintf("%s: %d, first %s", o, n, first))
-		}
-	}
-	if a.foreign > 0 {
-		a.s.Note("of the records without their evidence, %d are of other gates than %s, which has this data_dir: replay each gate's log with its -c", a.foreign, a.Gate)
-	}
-	checked := a.counts[replay.Same] + a.counts[replay.Different] + r.Changed
-	switch {
-	case checked == 0 && r.Gone > 0:
-		a.s.Warn("nothing could be checked: %s", a.needed())
-		return "replay", r, true
-	case len(a.counts) == 0 && a.id != "":
+func (a *replayReport) result() (template string, failed bool) {
+	switch checked := a.Same + a.Different + a.Changed; {
+	case checked == 0 && a.Gone > 0:
+		a.s.Warn("nothing could be checked: %s does not have the evidence of these records: it is not of the gate that wrote them, or robots.keep is over; -c names a gate's configuration", a.Dir)
+		failed = true
+	case checked+a.NoDecision == 0 && a.id != "":
 		a.s.Warn("nothing could be checked: no record has the id %s", a.id)
-		return "replay", r, true
+		failed = true
 	}
-	return "replay", r, a.counts[replay.Different] > 0 || r.Changed > 0
-}
-
-// needed says what a replay needs that could not check any entry.
-func (a *replayReport) needed() string {
-	switch {
-	case a.counts[replay.NoConfiguration]+a.counts[replay.NoSnapshot]+a.counts[replay.NotInForce] == 0:
-		return "the records are without the values of their queries, as log.redact_query asks for"
-	case a.Config == "":
-		return a.Dir + " is not the data_dir of the gate that wrote these records, or no longer has their evidence: name the gate's configuration with -c"
-	}
-	return a.Dir + ", the data_dir of " + a.Config + ", is not that of the gate that wrote these records, or no longer has their evidence: robots.keep says for how long it is kept"
+	return "replay", failed || a.Different+a.Changed > 0
 }

@@ -11,7 +11,6 @@ import (
 
 	"robotsgate/internal/console"
 	"robotsgate/internal/evidence"
-	"robotsgate/internal/replay"
 )
 
 // A Reading says which logs are read, and what is printed of them: without more than File a summary.
@@ -26,8 +25,8 @@ type Reading struct {
 // A report collects the lines of audit logs.
 type report interface {
 	Line(*Line)
-	// result is called after the last line. Its value is printed with the template of the name. Failed says that something differs.
-	result() (name string, value any, failed bool)
+	// result is called after the last line. It returns the template that prints the report. Failed says that something differs.
+	result() (template string, failed bool)
 }
 
 // buffered returns s with a buffer, which keeps its first error.
@@ -67,9 +66,9 @@ func (a *Reading) Print(s console.Streams) error {
 	}
 	failed := false
 	for _, r := range reports {
-		name, value, differs := r.result()
+		template, differs := r.result()
 		failed = failed || differs
-		if err := printReport(out, name, value); err != nil {
+		if err := printReport(out, template, r); err != nil {
 			return err
 		}
 	}
@@ -133,7 +132,7 @@ func (a *Reading) reports(s console.Streams, terminal bool) (all []report) {
 		all = append(all, &verifyReport{evidence.NewVerifier(*a.Verify), *a.Verify, a.Strict})
 	}
 	if a.Replay != nil {
-		all = append(all, &replayReport{Replay: a.Replay, s: s, id: a.ID, counts: map[replay.Outcome]int{}, examples: map[replay.Outcome]string{}})
+		all = append(all, &replayReport{Replay: a.Replay, s: s, id: a.ID})
 	}
 	if all == nil {
 		all = append(all, &sumReport{s: s, terminal: terminal})

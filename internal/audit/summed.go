@@ -42,12 +42,12 @@ func (i invalidLines) warn(s console.Streams) {
 	}
 }
 
-func (t *sumReport) result() (string, any, bool) {
+func (t *sumReport) result() (template string, failed bool) {
 	t.invalid.warn(t.s)
 	if t.terminal {
 		t.Bars = t.hours.bars()
 	}
-	return "summary", t, false
+	return "summary", false
 }
 
 // hours counts the requests of the last hours of a log.

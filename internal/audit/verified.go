@@ -2,7 +2,6 @@ package audit
 
 import (
 	"fmt"
-	"time"
 
 	"robotsgate/internal/evidence"
 )
@@ -25,28 +24,22 @@ func (v *verifyReport) incomplete() error {
 	return fmt.Errorf("log %s begins with record %d here: name the files before, or with --from the audit-checkpoint of a gate's data_dir from that time", v.Name, v.First)
 }
 
-// A verifyResult is the result of a verifyReport.
-type verifyResult struct {
-	Faults  int
-	Said    []string // the first faults
-	Notes   []string
-	Records int
-	First   int64
-	Last    int64 // less than First: there is no record
-	Log     string
-	Key     string
-	Signed  time.Time
-	Covered int64
+// Key returns the verifier key of the log.
+func (v *verifyReport) Key() string {
+	key, _ := v.options.Key.Of(v.Name)
+	return key
 }
 
-func (v *verifyReport) result() (string, any, bool) {
+// Records returns the number of records.
+func (v *verifyReport) Records() int { return int(v.Size() - v.First) }
+
+// Last returns the index of the last record.
+func (v *verifyReport) Last() int64 { return v.Size() - 1 }
+
+func (v *verifyReport) result() (template string, failed bool) {
 	v.End()
 	if v.strict {
 		v.Faulty, v.Faults, v.Notes = v.Faulty+len(v.Notes), append(v.Faults, v.Notes...), nil
 	}
-	key, _ := v.options.Key.Of(v.Name)
-	return "verify", verifyResult{
-		v.Faulty, v.Faults, v.Notes,
-		int(v.Size() - v.First), v.First, v.Size() - 1, v.Name, key, v.Signed.UTC(), v.Covered,
-	}, v.Faulty > 0
+	return "verify", v.Faulty > 0
 }

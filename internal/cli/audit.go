@@ -134,8 +134,7 @@ func openReplay(c *gate.Config, s console.Streams) (*audit.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, _ := gate.ReadID(dir) // none in a folder of an earlier version
-	return &audit.Replay{Replayer: replay.New(gate.Evidence{Reader: archive, Dir: dir}, gate.KeptSettings), Dir: dir, Gate: id, Config: c.File()}, nil
+	return &audit.Replay{Replayer: replay.New(gate.Evidence{Reader: archive, Dir: dir}, gate.KeptSettings), Dir: dir}, nil
 }
 
 // printKey prints the verifier key of the log.

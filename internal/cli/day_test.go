@@ -364,7 +364,7 @@ func TestDay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out, err := run(Audit{Replay: true}); err != console.Exit(1) || !strings.Contains(out, ", evidence changed: ") || !strings.Contains(out, "snapshot changed: ") {
+	if out, err := run(Audit{Replay: true}); err != console.Exit(1) || !strings.Contains(out, ", evidence changed: ") || !strings.Contains(out, "evidence changed, first ") {
 		t.Errorf("a changed robots.txt: %v\n%s", err, out)
 	}
 }

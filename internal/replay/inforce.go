@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"robotsgate/internal/record"
@@ -10,77 +11,75 @@ import (
 	"robotsgate/policy/snapshot"
 )
 
-// wasInForce checks that the answers that a decision cites were the origin's, at that time and
-// for that crawler.
-func (p *Replayer) wasInForce(r *record.Record, c *policy.Config, past policy.PastRequest) (Outcome, string) {
+const (
+	// maxStep is how far a correction of the clock may set it back.
+	maxStep = time.Second
+	// maxLoginWait bounds the wait before the decision begins, mainly for the login.
+	maxLoginWait = 30 * time.Second
+	// maxDelay bounds what a busy machine adds to the fetches that a request waits for.
+	maxDelay = 15 * time.Second
+)
+
+// checkTimes states which times of an entry do not fit together; empty: they do. A request arrives, then the overrides
+// are evaluated, then the robots.txt. So an entry can't cite evidence of another time.
+func checkTimes(c *policy.Config, r *record.Record) string {
+	type step struct {
+		name  string
+		at    time.Time
+		limit time.Duration // after the step before
+	}
+	before := step{name: "time", at: r.Time}
+	steps := []step{{"decided", r.Decided, maxLoginWait}}
+	if r.Robots != nil {
+		steps = append(steps, step{"judged", r.Robots.Judged, 2*c.Robots.Timeout + maxDelay})
+	}
+	for _, s := range steps {
+		if took := s.at.Sub(before.at); took < -maxStep || took > s.limit {
+			return fmt.Sprintf("its times don't fit together: %s %s, %s %s", before.name, utc(before.at), s.name, utc(s.at))
+		}
+		before = s
+	}
+	return ""
+}
+
+// wereInForce checks in the histories that the answers that a decision cites were the origin's at that time.
+func (p *Replayer) wereInForce(r *record.Record, c *policy.Config, past policy.PastRequest) (Outcome, string) {
 	history, err := p.history(r.Origin)
 	if err != nil {
-		return Unreadable, err.Error()
+		return Changed, err.Error()
 	}
 	for _, s := range []*snapshot.Snapshot{past.Answer, past.Good} {
 		if s == nil || s.Substitute {
 			continue
 		}
-		found, until := p.answered(history, s, c, past)
-		if !until.IsZero() {
-			// A second gate with the same folder has a cache of its own, which may be older.
-			return NotInForce, fmt.Sprintf("judged %s is after another answer took the place of the one that was fetched %s, at %s",
-				utc(past.Judged), utc(s.Fetched), utc(until))
+		if !inForce(history, c, past.Judged, func(a snapshot.Answer) bool {
+			return a.Snapshot.Status == s.Status && a.Snapshot.Looped == s.Looped && a.Snapshot.SHA256 == s.SHA256 &&
+				!s.Fetched.Before(a.From) && !s.Fetched.After(a.Snapshot.Fetched)
+		}) {
+			return Gone, fmt.Sprintf("the history has no robots.txt of status %d %s that was fetched at %s and in force at %s",
+				s.Status, s.SHA256, utc(s.Fetched), utc(past.Judged))
 		}
-		if !found {
-			return NotInForce, fmt.Sprintf("the history has no answer %s that was fetched at %s and in force at %s; %s",
-				statusOf(s), utc(s.Fetched), utc(past.Judged), inHistory(history, s.Fetched))
-		}
+	}
+	if r.TDMRep == "" {
+		return Same, ""
+	}
+	if history, err = p.tdmHistory(r.Origin); err != nil {
+		return Changed, err.Error()
+	}
+	if !inForce(history, c, past.Judged, func(a snapshot.Answer) bool { return a.Snapshot.SHA256 == r.TDMRep }) {
+		return Gone, fmt.Sprintf("the history has no tdmrep.json %s that was in force at %s", r.TDMRep, utc(past.Judged))
 	}
 	return Same, ""
 }
 
-// statusOf names an answer.
-func statusOf(s *snapshot.Snapshot) string {
-	if s.SHA256 == "" {
-		return fmt.Sprintf("of status %d", s.Status)
-	}
-	return fmt.Sprintf("of status %d, %s,", s.Status, s.SHA256)
-}
-
-// inHistory describes the answer that a history has for a time.
-func inHistory(history []snapshot.Answer, at time.Time) string {
-	what := "it has none of that time"
-	for _, a := range history {
-		if !at.Before(a.From) && (a.To.IsZero() || !at.After(a.To)) {
-			what = fmt.Sprintf("it has one %s since %s", statusOf(a.Snapshot), a.From.UTC().Format(time.RFC3339))
-		}
-	}
-	return what
-}
-
-// answered looks for a snapshot in a history. Until is when another had replaced it, if that
-// was before the decision.
-func (p *Replayer) answered(history []snapshot.Answer, s *snapshot.Snapshot, c *policy.Config, past policy.PastRequest) (found bool, until time.Time) {
+// inForce reports whether a history has a matching answer that was in force at a time.
+func inForce(history []snapshot.Answer, c *policy.Config, at time.Time, matches func(snapshot.Answer) bool) bool {
 	// A decision uses the latest answer that has been read. The next one is in force from the
 	// start of its fetch, and used after the end.
 	late := 2*c.Robots.Timeout + 5*time.Second
-	for _, a := range history {
-		if !p.matches(past.Target.Origin(), a.Snapshot, s, c.Robots.MaxBytes) || s.Fetched.Before(a.From) || s.Fetched.After(a.Snapshot.Fetched) {
-			continue
-		}
-		if a.To.IsZero() || !past.Judged.After(a.To.Add(late)) {
-			return true, time.Time{}
-		}
-		if a.To.After(until) {
-			until = a.To
-		}
-	}
-	return false, until
-}
-
-// matches reports whether a kept answer is the one that an entry cites, whole or truncated by
-// the limit of that time.
-func (p *Replayer) matches(origin string, a, s *snapshot.Snapshot, maxBytes int) bool {
-	if a.Status != s.Status || a.Looped != s.Looped {
-		return false
-	}
-	return a.SHA256 == s.SHA256 || s.SHA256 != "" && p.truncatedTo(fileKey{origin, a.SHA256, maxBytes}) == s.SHA256
+	return slices.ContainsFunc(history, func(a snapshot.Answer) bool {
+		return matches(a) && !a.From.After(at.Add(late)) && (a.To.IsZero() || !at.After(a.To.Add(late)))
+	})
 }
 
 // snapshotOf returns the snapshot of an answer, without its body.
@@ -91,3 +90,5 @@ func snapshotOf(a *record.Answer) *snapshot.Snapshot {
 	}
 	return s
 }
+
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

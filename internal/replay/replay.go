@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"robotsgate/internal/logtext"
 	"robotsgate/internal/record"
@@ -21,7 +20,7 @@ import (
 	"robotsgate/policy/usage"
 )
 
-// Evidence is what entries name. The data_dir of a gate has it, and so has a bundle that was made from one.
+// Evidence is what entries name. The data_dir of a gate has it, and so has a copy of one.
 type Evidence interface {
 	// Configuration returns the text of the configuration with a SHA-256. The error is fs.ErrNotExist if
 	// it is not kept, and snapshot.ErrChanged if it does not match its name.
@@ -37,57 +36,26 @@ type Evidence interface {
 // An Outcome is the result of a replay.
 type Outcome string
 
-// The outcomes. All but the first three mean that the decision can't be confirmed.
+// The outcomes. By the last two the decision can't be confirmed.
 const (
 	Same       Outcome = "same"
 	Different  Outcome = "different"
 	NoDecision Outcome = "no decision"
-
-	Redacted         Outcome = "query redacted"
-	NoConfiguration  Outcome = "configuration gone"
-	BadConfiguration Outcome = "configuration changed"
-	NoSnapshot       Outcome = "snapshot gone"
-	BadSnapshot      Outcome = "snapshot changed"
-	NotInForce       Outcome = "not in the origin's history"
-	Unreadable       Outcome = "evidence unreadable"
+	Gone       Outcome = "evidence gone"
+	Changed    Outcome = "evidence changed" // or unreadable
 )
-
-// Outcomes are all outcomes, in the order of reports.
-var Outcomes = []Outcome{Same, Different, NoDecision, Redacted, NoConfiguration, BadConfiguration, NoSnapshot, BadSnapshot, NotInForce, Unreadable}
-
-// Key returns the name of the outcome in JSON.
-func (o Outcome) Key() string { return strings.ReplaceAll(string(o), " ", "_") }
-
-// Gone reports whether evidence is missing.
-func (o Outcome) Gone() bool {
-	return o != Same && o != Different && o != NoDecision && !o.Changed()
-}
-
-// Changed reports whether evidence has been changed or can't be read.
-func (o Outcome) Changed() bool {
-	return o == BadConfiguration || o == BadSnapshot || o == Unreadable
-}
 
 // A Replayer decides entries again. It is for one goroutine.
 type Replayer struct {
 	configuration func(digest string) (*policy.Config, error)
 	history       func(origin string) ([]snapshot.Answer, error)
 	tdmHistory    func(origin string) ([]snapshot.Answer, error)
-	body          func(origin, digest string) (string, error)
-
-	rules     func(fileKey) (*robotstxt.File, error)
-	truncated func(fileKey) (digest string, err error)
-	tdmrep    func(fileKey) (*usage.TDMFile, error)
+	rules         func(fileKey) (*robotstxt.File, error)
+	tdmrep        func(fileKey) (*usage.TDMFile, error)
 }
 
-// A fileKey names a file of an origin with a digest, a robots.txt under a limit on its size.
-type fileKey struct {
-	origin, digest string
-	maxBytes       int
-}
-
-// maxConfigurations bounds the configurations that are kept parsed, in bytes of their texts with one KiB more for each.
-const maxConfigurations = 8 << 20
+// A fileKey names a file of an origin with a digest.
+type fileKey struct{ origin, digest string }
 
 // maxRules bounds the robots.txt files that are kept parsed, in bytes of their bodies with one KiB more for each. A
 // parsed file takes some three times as much.
@@ -95,41 +63,45 @@ const maxRules = 32 << 20
 
 // New returns a Replayer. Parse returns the settings in the text of a configuration.
 func New(e Evidence, parse func(text []byte) (*policy.Config, error)) *Replayer {
-	p := &Replayer{history: cached(2000, e.History), tdmHistory: cached(2000, e.TDMRepHistory), body: e.Body}
-	type sized struct {
-		config *policy.Config
-		size   int
+	return &Replayer{
+		configuration: cached(16, unit, func(digest string) (*policy.Config, error) {
+			text, err := e.Configuration(digest)
+			if err != nil {
+				return nil, err
+			}
+			return parse(text)
+		}),
+		history:    cached(2000, unit, e.History),
+		tdmHistory: cached(2000, unit, e.TDMRepHistory),
+		rules: cached(maxRules, sizeOf, func(key fileKey) (*robotstxt.File, error) {
+			body, err := e.Body(key.origin, key.digest)
+			if err != nil {
+				return nil, err
+			}
+			return robotstxt.Parse([]byte(body), 0), nil // it was truncated when it was fetched
+		}),
+		tdmrep: cached(50, unit, func(key fileKey) (*usage.TDMFile, error) { // at most some 100 MiB
+			body, err := e.Body(key.origin, key.digest)
+			if err != nil {
+				return nil, err
+			}
+			file, _ := usage.ParseTDMRep([]byte(body)) // nil if it states nothing
+			return file, nil
+		}),
 	}
-	configurations := cachedBy(maxConfigurations, func(c sized) int { return c.size + 1<<10 }, func(digest string) (sized, error) {
-		text, err := e.Configuration(digest)
-		if err != nil {
-			return sized{}, err
-		}
-		c, err := parse(text)
-		return sized{c, len(text)}, err
-	})
-	p.configuration = func(digest string) (*policy.Config, error) {
-		c, err := configurations(digest)
-		return c.config, err
-	}
-	p.rules = cachedBy(maxRules, func(f *robotstxt.File) int {
-		if f == nil {
-			return 1 << 10
-		}
-		return len(f.Body()) + 1<<10
-	}, p.readRules)
-	p.truncated = cached(50_000, p.truncate)
-	p.tdmrep = cached(50, p.readTDMRep) // at most some 100 MiB
-	return p
 }
 
-// cached returns f with a cache of its results, which is emptied when it has a number of them.
-func cached[K comparable, V any](limit int, f func(K) (V, error)) func(K) (V, error) {
-	return cachedBy(limit, func(V) int { return 1 }, f)
+func unit[V any](V) int { return 1 }
+
+func sizeOf(f *robotstxt.File) int {
+	if f == nil {
+		return 1 << 10
+	}
+	return len(f.Body()) + 1<<10
 }
 
-// cachedBy returns f with a cache of its results, which is emptied before their sizes are more than limit together.
-func cachedBy[K comparable, V any](limit int, size func(V) int, f func(K) (V, error)) func(K) (V, error) {
+// cached returns f with a cache of its results, which is emptied before their sizes are more than limit together.
+func cached[K comparable, V any](limit int, size func(V) int, f func(K) (V, error)) func(K) (V, error) {
 	type result struct {
 		value V
 		err   error
@@ -156,14 +128,13 @@ func (p *Replayer) Replay(r *record.Record) (o Outcome, why string) {
 	case r.Decision == "":
 		return NoDecision, ""
 	case r.Redacted:
-		return Redacted, "values of its query were not recorded"
-	}
-	if r.Config == "" {
-		return NoConfiguration, "the record names no configuration"
+		return Gone, "the values of its query were not recorded"
+	case r.Config == "":
+		return Gone, "the record names no configuration"
 	}
 	c, err := p.configuration(r.Config)
 	if err != nil {
-		return outcome(err, NoConfiguration, BadConfiguration), fmt.Sprintf("configuration %s: %v", r.Config, err)
+		return outcome(err), fmt.Sprintf("configuration %s: %v", r.Config, err)
 	}
 	past, why := past(c, r)
 	if why != "" {
@@ -173,9 +144,9 @@ func (p *Replayer) Replay(r *record.Record) (o Outcome, why string) {
 		return Different, why
 	}
 	if r.TDMRep != "" {
-		file, err := p.tdmrep(fileKey{origin: r.Origin, digest: r.TDMRep})
+		file, err := p.tdmrep(fileKey{r.Origin, r.TDMRep})
 		if err != nil {
-			return outcome(err, NoSnapshot, BadSnapshot), fmt.Sprintf("snapshot %s: %v", r.TDMRep, err)
+			return outcome(err), fmt.Sprintf("snapshot %s: %v", r.TDMRep, err)
 		}
 		if file == nil {
 			return Different, "recorded tdmrep.json " + logtext.Printable(r.TDMRep) + ", which states nothing"
@@ -185,18 +156,19 @@ func (p *Replayer) Replay(r *record.Record) (o Outcome, why string) {
 	var missing error
 	past.Rules = func(digest string) *robotstxt.File {
 		var f *robotstxt.File
-		f, missing = p.rules(fileKey{r.Origin, digest, c.Robots.MaxBytes})
+		f, missing = p.rules(fileKey{r.Origin, digest})
 		return f
 	}
 	d, ok := c.Replay(past)
 	switch {
 	case !ok && missing != nil:
-		return outcome(missing, NoSnapshot, BadSnapshot), fmt.Sprintf("snapshot %s: %v", d.Robots.Snapshot.SHA256, missing)
+		return outcome(missing), fmt.Sprintf("snapshot %s: %v", d.Robots.Snapshot.SHA256, missing)
 	case !ok:
 		return Different, "recorded " + describe(r) + ", now no override decides, and no robots.txt was looked at"
 	}
 	var now record.Record
 	d.Record(&now)
+	now.Bound()
 	if now.Robots != nil && now.Robots.URL != r.Robots.URL {
 		return Different, logtext.Printable("recorded " + r.Robots.URL + ", which is not the robots.txt of " + r.Origin)
 	}
@@ -204,7 +176,7 @@ func (p *Replayer) Replay(r *record.Record) (o Outcome, why string) {
 	if byResponse(r) {
 		was = beforeResponse(r, &now, d, c)
 	}
-	if was == nil || !sameDecision(was, &now) {
+	if was == nil || describe(was) != describe(&now) {
 		return Different, "recorded " + describe(r) + ", now " + describe(&now)
 	}
 	if d.Robots == nil {
@@ -213,21 +185,15 @@ func (p *Replayer) Replay(r *record.Record) (o Outcome, why string) {
 	if was, is := statedBefore(r.Usage, d.Stated.Details()); was != is && !r.Cut {
 		return Different, "recorded usage " + was + ", now " + is
 	}
-	if o, why := p.wasInForce(r, c, past); o != Same || r.TDMRep == "" {
-		return o, why
-	}
-	return p.tdmrepWasInForce(r, c, past)
+	return p.wereInForce(r, c, past)
 }
 
-// outcome distinguishes missing from changed evidence.
-func outcome(err error, gone, changed Outcome) Outcome {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return gone
-	case errors.Is(err, snapshot.ErrChanged):
-		return changed
+// outcome distinguishes missing from other evidence.
+func outcome(err error) Outcome {
+	if errors.Is(err, fs.ErrNotExist) {
+		return Gone
 	}
-	return Unreadable
+	return Changed
 }
 
 // past returns the request of an entry, or why the entry can't be right.
@@ -265,14 +231,6 @@ func past(c *policy.Config, r *record.Record) (p policy.PastRequest, why string)
 	return p, ""
 }
 
-// sameDecision compares decisions as entries have them, with their bounds. Entries of earlier versions have none.
-func sameDecision(a, b *record.Record) bool {
-	was, now := *a, *b
-	was.Bound()
-	now.Bound()
-	return describe(&was) == describe(&now)
-}
-
 // describe describes a decision, with all that must be the same after a replay.
 func describe(r *record.Record) string {
 	text := r.Decision
@@ -296,38 +254,4 @@ func describe(r *record.Record) string {
 	}
 	add(r.TDMRep != "", ", tdmrep.json %s", r.TDMRep)
 	return logtext.Printable(text) // in the entry JSON has replaced invalid UTF-8
-}
-
-// readRules returns the rules of a file. If the limit on files has been lowered since it was
-// fetched, the digest may be that of the part that the limit leaves of a longer file of the origin.
-func (p *Replayer) readRules(key fileKey) (*robotstxt.File, error) {
-	body, err := p.body(key.origin, key.digest)
-	if err == nil {
-		return robotstxt.Parse([]byte(body), 0), nil // it was truncated when it was fetched
-	}
-	history, _ := p.history(key.origin) // none if it can't be read
-	for _, a := range history {
-		if p.truncatedTo(fileKey{key.origin, a.Snapshot.SHA256, key.maxBytes}) != key.digest {
-			continue
-		}
-		if body, err := p.body(key.origin, a.Snapshot.SHA256); err == nil {
-			return robotstxt.Parse([]byte(body), key.maxBytes), nil
-		}
-	}
-	return nil, err
-}
-
-// truncatedTo returns the digest of what a limit leaves of a kept file. It is empty if the limit
-// leaves all of it, or the file is not kept.
-func (p *Replayer) truncatedTo(key fileKey) string {
-	to, _ := p.truncated(key)
-	return to
-}
-
-func (p *Replayer) truncate(key fileKey) (string, error) {
-	body, err := p.body(key.origin, key.digest)
-	if err != nil || len(body) <= key.maxBytes {
-		return "", err
-	}
-	return snapshot.Digest(robotstxt.Parse([]byte(body), key.maxBytes).Body()), nil
 }

@@ -4,27 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"robotsgate/internal/logtext"
 	"robotsgate/internal/record"
 	"robotsgate/policy"
-	"robotsgate/policy/snapshot"
 	"robotsgate/policy/usage"
 )
 
 // This file is about usage preferences. What robots.txt and tdmrep.json state is decided again from the kept files.
 // What a response states is not kept, so the entry is taken at its word there.
-
-// readTDMRep returns the tdmrep.json with a digest, nil if the file states nothing.
-func (p *Replayer) readTDMRep(key fileKey) (*usage.TDMFile, error) {
-	body, err := p.body(key.origin, key.digest)
-	if err != nil {
-		return nil, err
-	}
-	file, _ := usage.ParseTDMRep([]byte(body))
-	return file, nil
-}
 
 // byResponse reports whether a request was allowed and its response refused: for what its header or its page's
 // head reserves, or because the head could not be read whole.
@@ -90,20 +78,4 @@ func statedBefore(recorded, now []usage.Detail) (was, is string) {
 		return all
 	}
 	return logtext.Printable(before(recorded).String()), logtext.Printable(before(now).String())
-}
-
-// tdmrepWasInForce checks that the tdmrep.json that an entry cites was the origin's at that time.
-func (p *Replayer) tdmrepWasInForce(r *record.Record, c *policy.Config, past policy.PastRequest) (Outcome, string) {
-	history, err := p.tdmHistory(r.Origin)
-	if err != nil {
-		return Unreadable, err.Error()
-	}
-	late := 2*c.Robots.Timeout + 5*time.Second // see answered
-	if slices.ContainsFunc(history, func(a snapshot.Answer) bool {
-		return a.Snapshot.SHA256 == r.TDMRep &&
-			!a.From.After(past.Judged.Add(late)) && (a.To.IsZero() || !past.Judged.After(a.To.Add(late)))
-	}) {
-		return Same, ""
-	}
-	return NotInForce, fmt.Sprintf("the history has no tdmrep.json %s that was in force at %s", r.TDMRep, utc(past.Judged))
 }

@@ -95,10 +95,10 @@ func TestReplayUsage(t *testing.T) {
 		{"without its tdmrep.json", "/books/x", func(_ *kept, r *record.Record) { r.TDMRep = "" }, Different, "now allow no-match"},
 		{"an invented tdmrep.json", "/page", func(s *kept, r *record.Record) { s.config.Usage.TDMRep = false }, Different, ", tdmrep.json " + snapshot.Digest(tdmrep) + ", now"},
 		{"another file for tdmrep.json", "/page", func(_ *kept, r *record.Record) { r.TDMRep = snapshot.Digest(robotsUsage) }, Different, "states nothing"},
-		{"no tdmrep.json", "/page", func(s *kept, _ *record.Record) { delete(s.bodies, snapshot.Digest(tdmrep)) }, NoSnapshot, snapshot.Digest(tdmrep)},
-		{"a changed tdmrep.json", "/page", func(s *kept, _ *record.Record) { s.bodies[snapshot.Digest(tdmrep)] = "[]" }, BadSnapshot, ""},
-		{"of another origin", "/page", func(s *kept, _ *record.Record) { s.tdmrep = nil }, NotInForce, "no tdmrep.json"},
-		{"of an earlier time", "/page", func(s *kept, _ *record.Record) { s.tdmrep[0].From, s.tdmrep[0].To = noon.Add(-time.Hour), noon }, NotInForce, ""},
+		{"no tdmrep.json", "/page", func(s *kept, _ *record.Record) { delete(s.bodies, snapshot.Digest(tdmrep)) }, Gone, snapshot.Digest(tdmrep)},
+		{"a changed tdmrep.json", "/page", func(s *kept, _ *record.Record) { s.bodies[snapshot.Digest(tdmrep)] = "[]" }, Changed, ""},
+		{"of another origin", "/page", func(s *kept, _ *record.Record) { s.tdmrep = nil }, Gone, "no tdmrep.json"},
+		{"of an earlier time", "/page", func(s *kept, _ *record.Record) { s.tdmrep[0].From, s.tdmrep[0].To = noon.Add(-time.Hour), noon }, Gone, ""},
 
 		{"a response that states more", "/open/x", func(_ *kept, r *record.Record) {
 			r.Usage = append(r.Usage, usage.Detail{Use: "ai-input", Value: "n", Source: usage.ContentUsage, In: usage.InHeader})
