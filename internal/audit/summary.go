@@ -32,8 +32,6 @@ type Summary struct {
 	Hosts    Tally
 	Rules    Tally // by origin, line and text of the rule
 	Failures Tally // by error
-
-	Preferences Tally // by category and value
 }
 
 // A Tally counts by names. To bound the memory, long names are cut, and the names with the smallest
@@ -119,26 +117,8 @@ func (s *Summary) Line(l *Line) {
 	if r.Rule != "" {
 		s.Rules.add(fmt.Sprintf("%s line %d: %s", r.Origin, r.Line, r.Rule), r)
 	}
-	s.addPreferences(r)
 	if r.Error != "" {
 		s.Errors++
 		s.Failures.add(r.Error, r)
-	}
-}
-
-// addPreferences counts the usage preferences that were in force for a request, once for each category: n of any source
-// counts.
-func (s *Summary) addPreferences(r *record.Record) {
-	if len(r.Usage) == 0 {
-		return
-	}
-	values := map[string]string{}
-	for _, u := range r.Usage {
-		if values[u.Use] != "n" && (u.Value == "y" || u.Value == "n") {
-			values[u.Use] = u.Value
-		}
-	}
-	for use, value := range values {
-		s.Preferences.add(use+"="+value, r)
 	}
 }

@@ -2,12 +2,10 @@ package audit
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"robotsgate/internal/record"
-	"robotsgate/policy/usage"
 )
 
 // TestSummaryRefused: each request counts once: as denied if the decision has refused it, as refused if the gate has done
@@ -69,23 +67,5 @@ func TestTallyManyNames(t *testing.T) {
 		if first := tally.Top(1)[0]; tally.Len() > names || first.Name != "often" || first.Sum() != 2 {
 			t.Errorf("%d names, first %+v", tally.Len(), first)
 		}
-	}
-}
-
-// TestPreferences counts requests by the value of each category. Of several statements n counts.
-func TestPreferences(t *testing.T) {
-	var s Summary
-	preference := func(use, value string) usage.Detail { return usage.Detail{Use: use, Value: value} }
-	for _, r := range []record.Record{
-		{Origin: "http://a", Decision: "allow", Usage: []usage.Detail{preference("train-ai", "n"), preference("train-ai", "y"), preference("search", "y")}},
-		{Origin: "http://a", Decision: "deny", Reason: "usage", Usage: []usage.Detail{preference("train-ai", "n")}},
-		{Origin: "http://b", Decision: "allow", Usage: []usage.Detail{preference("train-ai", "y"), preference("train-ai", "n"), preference("tdm", "maybe")}},
-		{Origin: "http://c", Decision: "allow"},
-	} {
-		s.Line(&Line{Record: &r})
-	}
-	want := []Named{{"train-ai=n", record.Counts{Allowed: 2, Denied: 1}}, {"search=y", record.Counts{Allowed: 1}}}
-	if got := s.Preferences.Top(10); !slices.Equal(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
