@@ -3,7 +3,6 @@ package fleet
 import (
 	"errors"
 	"net"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -48,10 +47,7 @@ type address struct {
 	database       int
 }
 
-var (
-	storeHost    = regexp.MustCompile(`\A[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?\z`)
-	sentinelName = regexp.MustCompile(`\A[A-Za-z0-9._-]+\z`)
-)
+var storeHost = regexp.MustCompile(`\A[A-Za-z0-9._:-]+\z`)
 
 // parseAddress parses an Address. Its errors never repeat the text, which may hold a password.
 func parseAddress(text Address) (address, error) {
@@ -69,7 +65,7 @@ func parseAddress(text Address) (address, error) {
 	}
 	rest, query, hasQuery := strings.Cut(rest, "?")
 	name, isSentinel := strings.CutPrefix(query, "sentinel=")
-	if hasQuery && (!isSentinel || !sentinelName.MatchString(name)) {
+	if hasQuery && (!isSentinel || name == "" || strings.ContainsAny(name, "&%")) {
 		return address{}, errors.New("behind the ? only sentinel=NAME may stand, with the name that the Sentinels have for the store")
 	}
 	a.sentinel = name
@@ -90,7 +86,7 @@ func parseAddress(text Address) (address, error) {
 	return a, nil
 }
 
-// setUser reads what stands before the @.
+// setUser reads what stands before the @. Unlike package url it takes a password with any character.
 func (a *address) setUser(text string) error {
 	user, password, both := strings.Cut(text, ":")
 	if !both || password == "" {
@@ -106,40 +102,22 @@ func (a *address) setUser(text string) error {
 }
 
 func (a *address) setHosts(hosts string) error {
-	port := "6379"
+	standard := "6379"
 	if a.sentinel != "" {
-		port = "26379"
+		standard = "26379"
 	}
 	for text := range strings.SplitSeq(hosts, ",") {
-		host, err := hostPort(text, port)
+		host, port, err := net.SplitHostPort(text)
 		if err != nil {
-			return err
+			host, port, err = net.SplitHostPort(text + ":" + standard)
 		}
-		a.hosts = append(a.hosts, host)
+		if err != nil || !storeHost.MatchString(host) {
+			return errors.New("expected HOST:PORT, such as valkey.lan:6379 or [2001:db8::1]:6379, several separated by commas; user and password end with @")
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return errors.New("expected a port between 1 and 65535 behind a host; user and password end with @")
+		}
+		a.hosts = append(a.hosts, net.JoinHostPort(host, port))
 	}
 	return nil
-}
-
-// hostPort reads a HOST or HOST:PORT, and adds a port to a host that has none. Without its @, a login looks like one.
-func hostPort(text, standard string) (string, error) {
-	host, port, hasPort := strings.Cut(text, ":")
-	if inside, behind, ok := strings.Cut(text, "]"); ok {
-		literal, opened := strings.CutPrefix(inside, "[")
-		addr, err := netip.ParseAddr(literal)
-		if err != nil || !addr.Is6() || !opened || behind != "" && behind[0] != ':' {
-			return "", errors.New("an IPv6 address is written as [2001:db8::1]:6379")
-		}
-		host, port, hasPort = literal, strings.TrimPrefix(behind, ":"), behind != ""
-	} else if host == "" {
-		return "", errors.New("a host is missing: expected HOST:PORT, several separated by commas")
-	} else if !storeHost.MatchString(host) {
-		return "", errors.New("a host is no host name: expected HOST:PORT, such as valkey.lan:6379; an IPv6 address is written as [2001:db8::1]:6379")
-	}
-	if !hasPort {
-		return net.JoinHostPort(host, standard), nil
-	}
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", errors.New("expected a port between 1 and 65535 behind a host; user and password end with @")
-	}
-	return net.JoinHostPort(host, port), nil
 }

@@ -99,22 +99,12 @@ func (f *Fleet) permissions(ctx context.Context) Finding {
 
 // remedy returns what to do about an error of the store, or of the way to it.
 func (f *Fleet) remedy(err error) string {
-	text := advice(err)
 	if errors.Is(err, errAnswer) {
 		return "use Valkey, or Redis 7.0 or later; a proxy between must pass scripts on as they are"
 	}
-	if text != advices["NOPERM"] {
-		return text
-	}
-	text = "give the user these rights: ACL SETUSER NAME " + Rights(f.prefix)
-	if f.server.address.sentinel != "" {
-		text += " +role"
-	}
-	if strings.Contains(err.Error(), "cluster") || len(f.server.address.hosts) > 1 && f.server.address.sentinel == "" {
-		text += " +cluster|slots +cluster|shards"
-	}
-	if f.server.address.database != 0 {
-		text += " +select"
+	text := advice(err)
+	if text == advices["NOPERM"] {
+		text += ": ACL SETUSER NAME " + Rights(f.prefix) + ", and a few more for Sentinels, a Cluster or a database"
 	}
 	return text
 }

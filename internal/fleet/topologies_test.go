@@ -137,7 +137,7 @@ func TestCheck(t *testing.T) {
 		"password":      {nil, as("gate:wrong@"), []string{"store false", "check USER:PASSWORD in fleet.address"}},
 		"slow":          {nil, func(o *Options) { o.Timeout = 1 }, []string{"store false redis://127.0.0.1:", "use a store that is nearer, or a longer fleet.timeout than 1ns"}},
 		"out of memory": {func() { redis.Command("CONFIG", "SET", "maxmemory", "1") }, func(*Options) {}, []string{"permissions false scripts that fail: save, ", "raise maxmemory"}},
-		"database":      {grant(Rights("robotsgate")), func(o *Options) { gate(o); o.Address += "/1" }, []string{"store false", allRights + " +select"}},
+		"database":      {grant(Rights("robotsgate")), func(o *Options) { gate(o); o.Address += "/1" }, []string{"store false", allRights + ", and a few more for Sentinels, a Cluster or a database"}},
 		"prefix":        {grant(Rights("other")), gate, []string{allRights}},
 	}
 	for command := range strings.FieldsSeq(rights) {
