@@ -86,7 +86,6 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 	defer p.silent.Remove(conn)
 	t := newTunnel(o)
 	t.client, t.login, t.port, t.socks = under, o.login, o.port, o.inbound.conn.socks
-	t.TLSClient = client.TLSClient{Target: t.authority, Redirected: o.inbound.conn.redirected}
 	// Some clients open a tunnel and say nothing, or speak HTTP in clear in it.
 	first, err := rd.Peek(1)
 	if err != nil {
@@ -97,7 +96,7 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 	t.Conn = client.Buffered(conn, rd)
 	if client.IsTLS(first[0]) {
 		_ = t.SetDeadline(time.Now().Add(p.Limits.HeaderTimeout))
-		secure, err := p.hints.Handshake(t, p.tls, &t.TLSClient)
+		secure, err := p.hints.Handshake(t, p.tls, t.authority)
 		if err != nil {
 			why := TLSFailed
 			if client.GaveUp(err) {

@@ -66,7 +66,6 @@ func New(o Options) (*Proxy, error) {
 		if state == http.StateClosed || state == http.StateHijacked {
 			t.end()
 		}
-		p.hints.ConnState(c, &t.TLSClient, state)
 		p.tunnelState(t, net.Conn(t) != c, state)
 	}
 	p.inner.HTTP2 = &http.HTTP2Config{
@@ -163,7 +162,6 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.outer.Close()
 	p.inner.Close()
 	p.open.Close()
-	p.hints.Stop()
 	return errors.Join(errs[:]...)
 }
 

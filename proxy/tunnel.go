@@ -32,18 +32,17 @@ func connOf(r *http.Request) *connection {
 // redirected to the gate.
 type tunnel struct {
 	net.Conn
-	authority string // canonical host and port, the port always given; "": each request names its host
-	host      string // of it, without brackets
-	secure    string // the origin that it leads to in TLS
-	port      string // of a redirected connection, or one of SOCKS: the port that the client has chosen; "": there was a CONNECT
-	named     bool   // in clear: requests for other hosts are refused, as the client has asked for a name by SOCKS
-	socks     bool   // there was a SOCKS request
-	client.TLSClient
-	client  *client.Conn // the connection underneath
-	login   *auth.Login  // that CONNECT or the SOCKS request came with; nil: none
-	opened  inbound      // the tunnel as a whole; without a connection: the client has asked for none
-	carried atomic.Bool  // a request has reached its handler
-	end     func()       // called when the inner server has served it
+	authority string       // canonical host and port, the port always given; "": each request names its host
+	host      string       // of it, without brackets
+	secure    string       // the origin that it leads to in TLS
+	port      string       // of a redirected connection, or one of SOCKS: the port that the client has chosen; "": there was a CONNECT
+	named     bool         // in clear: requests for other hosts are refused, as the client has asked for a name by SOCKS
+	socks     bool         // there was a SOCKS request
+	client    *client.Conn // the connection underneath
+	login     *auth.Login  // that CONNECT or the SOCKS request came with; nil: none
+	opened    inbound      // the tunnel as a whole; without a connection: the client has asked for none
+	carried   atomic.Bool  // a request has reached its handler
+	end       func()       // called when the inner server has served it
 }
 
 // tunnelOf returns the tunnel that a connection is, or that is below its TLS; nil if there is none.
