@@ -18,6 +18,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,11 +45,10 @@ func Decode(into any, name, folder string, data []byte, lookup func(string) (str
 	v := reflect.ValueOf(into).Elem()
 	d := decoder{field.New(name), v.Type(), folder, lookup, 0}
 	root, err := parse(data)
-	switch {
-	case err != nil:
+	if err != nil {
 		line, text := explain(data, err)
 		d.AddLine(line, "%s", text)
-	case root != nil && !isNull(root):
+	} else if root != nil && !isNull(root) {
 		d.value(root, root.Line, "", "", v)
 	}
 	return d.Mistakes
@@ -87,11 +87,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, tag reflect.StructTag, v re
 		child := field.Join(path, key)
 		f, ok := known[key]
 		switch {
-		case n.Content[i].Kind != yaml.ScalarNode:
-			d.AddLine(line, "a key must be a word, not a list or a mapping")
-		case key == "<<":
-			d.AddLine(line, "<< is not supported: write the keys here, or name the whole value by an alias (*name)")
-		case !ok:
+		case !ok || n.Content[i].Kind != yaml.ScalarNode:
 			defer d.unknown(key, line, path, tag, v.Type()) // when the keys behind it are known to be given
 		case d.Lines[child] > 0:
 			d.AddLine(line, "%s is given twice, first in line %d: remove one of them", field.Display(child), d.Lines[child])
@@ -108,8 +104,6 @@ func (d *decoder) list(n *yaml.Node, path string, tag reflect.StructTag, v refle
 		if e, ok := elem.Interface().(interface{ SetDefaults() }); ok {
 			e.SetDefaults()
 		}
-		d.Lines[child] = item.Line
-		d.Require(!isNull(item), child, "an empty item: remove it or give it a value")
 		d.value(item, item.Line, child, tag, elem.Elem())
 		v.Set(reflect.Append(v, elem.Elem()))
 	}
@@ -154,31 +148,28 @@ func fields(t reflect.Type) (keys []string, of map[string]reflect.StructField) {
 	return keys, of
 }
 
-var plain = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
-
 // nearest returns the word of known that word is probably a misspelling of, "" if it resembles none.
 func nearest(word string, known []string) string {
-	bare := plain.Replace(strings.ToLower(word))
+	near := slices.MinFunc(known, func(a, b string) int { return differing(word, a) - differing(word, b) })
 	// At most a third of the letters may differ: short keys would resemble any word.
-	for edits := range min(max(len(bare), 3)/3, 2) + 1 {
-		for _, k := range known {
-			if within(edits, bare, plain.Replace(k)) || len(word) > 2 && strings.HasPrefix(k, word+"_") {
-				return k
-			}
-		}
+	if differing(word, near) > min(max(len(word), 3)/3, 2) {
+		return ""
 	}
-	return ""
+	return near
 }
 
-// within reports whether some edits at most (insert, remove, change) make a into b.
-func within(edits int, a, b string) bool {
+var plain = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
+
+// differing returns how many letters the longer word has between the common beginning and the common end of both.
+func differing(word, key string) int {
+	a, b := plain.Replace(strings.ToLower(word)), plain.Replace(key)
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]
 	}
-	if edits == 0 || a == "" || b == "" {
-		return len(a)+len(b) <= edits
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
-	return within(edits-1, a[1:], b) || within(edits-1, a, b[1:]) || within(edits-1, a[1:], b[1:])
+	return max(len(a), len(b))
 }
 
 // Restrain gives the keys that take effect at start only the values that they have in

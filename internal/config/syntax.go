@@ -24,15 +24,8 @@ func parse(data []byte) (*yaml.Node, error) {
 	if err := dec.Decode(&second); err != io.EOF {
 		return nil, cmp.Or(err, errors.New("yaml: second document"))
 	}
-	// A few lines with aliases can stand for millions of values, which yaml.v3 bounds where it decodes into other types.
-	if err := doc.Decode(new(any)); err != nil && strings.Contains(err.Error(), "excessive aliasing") {
-		return nil, err
-	}
 	return doc.Content[0], nil
 }
-
-// maxTried bounds the bytes that explain parses line by line, to half a second.
-const maxTried = 8 << 20
 
 // explain returns the line of an error of parse, with its meaning. The line is the one after the longest beginning that
 // parses: yaml.v3 names the start of the mapping that it was in, is off by one for some errors, and has no line for others.
@@ -43,7 +36,8 @@ func explain(data []byte, err error) (line int, text string) {
 		return err != nil
 	}
 	line = len(lines)
-	if len(lines)*len(data) > maxTried { // this may find a list of several lines, since its first lines alone do not parse
+	// To parse 8 MiB takes half a second. The search may find a list of several lines, whose first lines alone do not parse.
+	if len(lines)*len(data) > 8<<20 {
 		line = sort.Search(line-1, func(i int) bool { return fails(i + 1) }) + 1
 	}
 	for fails(line - 1) {
@@ -62,13 +56,11 @@ func explain(data []byte, err error) (line int, text string) {
 // that do not know the YAML specification. Here is what their line must have.
 var syntaxTexts = []struct{ yaml, here, text string }{
 	{"second document", "", "a second document starts here: a configuration is one document, remove the --- and what follows"},
-	{"excessive aliasing", "", "aliases (*name) stand for too many values: use fewer of them"},
 	{"cannot start any token", "\t", "a tab can't indent: use spaces"},
 	{"cannot start any token", "", "a value that starts with @, % or ` must be in quotes"},
 	{"", "${", "not readable as YAML: within [ ] and { } write \"${NAME}\" in quotes"},
 	{"mapping values are not allowed", "", "a key isn't expected here: check the indentation, and put a value that has \": \" in it in quotes"},
-	{"unknown anchor", "", "there is no anchor of the name after *: a value that starts with * must be in quotes"},
-	{"expected alphabetic or numeric character", "", "a value that starts with * or & must be in quotes"},
+	{"unknown anchor|expected alphabetic or numeric character", "", "a value that starts with * or & must be in quotes, unless it is an alias of an anchor"},
 	{"unexpected end of stream", "", "a quote is opened here and never closed"},
 	{"','|node content", "", "a [ or { isn't closed, or a comma is missing"},
 	{"expected (key|':')", "", "expected \"key: value\" here: check the colon and the indentation"},

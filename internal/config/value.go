@@ -23,24 +23,26 @@ import (
 
 // scalar decodes n, which stands at path, into v.
 func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v reflect.Value) error {
-	text, replaced, err := expand(n.Value, d.lookup)
+	text, err := expand(n.Value, d.lookup)
 	if err != nil {
 		return err
 	}
 	ok, advice := d.set(text, tag, v)
-	quoted := n.Style != 0 && !replaced // a variable's value has the type that it looks like
+	// Plain text that is no string in YAML 1.2, or a word for a switch in YAML 1.1: "audit: off" must not name a file. The
+	// letters y and n are switches there too, but are more often names.
+	typed := n.Style == 0 && (len(n.Value) > 1 && n.Decode(new(bool)) == nil || n.Decode(new(float64)) == nil)
 	number := v.Kind() == reflect.Bool || v.Type() == reflect.TypeFor[int]() && tag.Get("size") == ""
 	switch {
 	case isNull(n):
 		advice = ": to get the default, remove the line"
 	case n.Style&yaml.TaggedStyle != 0:
 		advice = ": remove the tag"
-	case number && quoted:
+	case number && n.Style != 0 && text == n.Value: // a variable's value has the type that it looks like
 		advice = ": remove the quotes"
-	case v.Kind() == reflect.String && tag.Get("enum") == "" && n.Style == 0 && isTyped(n):
+	case v.Kind() == reflect.String && tag.Get("enum") == "" && typed:
 		advice = ": if it is meant, put it in quotes"
 	case ok && (tag.Get("positive") == "" || !v.IsZero()):
-		if text == "" && replaced {
+		if text == "" && n.Value != "" {
 			delete(d.Lines, path) // an empty variable counts as a key that is not given
 		}
 		return nil
@@ -48,26 +50,14 @@ func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v ref
 	return mismatch(n, text, tag, v, advice)
 }
 
-// isTyped reports whether plain text is no string in YAML 1.2, or a word for a switch in YAML 1.1: "audit: off" must not
-// name a file. The letters y and n are switches there too, but are more often names.
-func isTyped(n *yaml.Node) bool {
-	return len(n.Value) > 1 && n.Decode(new(bool)) == nil || n.Decode(new(float64)) == nil
-}
-
 // mismatch says that n, with its text, is not what v takes.
 func mismatch(n *yaml.Node, text string, tag reflect.StructTag, v reflect.Value, advice string) error {
 	got := fmt.Sprintf("%.80q", text)
-	switch {
-	case n.Kind == yaml.MappingNode:
-		got = "keys (a mapping)"
-	case n.Kind == yaml.SequenceNode:
-		got = "a list"
-	case isNull(n):
-		got = "nothing"
-	case tag.Get("secret") != "":
+	if tag.Get("secret") != "" {
 		got = "something else"
 	}
-	return fmt.Errorf("expected %s, got %s%s", wanted(v.Type(), tag), got, advice)
+	kind := map[string]string{"!!map": "keys (a mapping)", "!!seq": "a list", "!!null": "nothing"}[n.ShortTag()]
+	return fmt.Errorf("expected %s, got %s%s", wanted(v.Type(), tag), cmp.Or(kind, got), advice)
 }
 
 // set parses text into v. Advice has more to say than what was expected.
@@ -87,10 +77,8 @@ func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) (ok b
 		return *x || strings.EqualFold(text, "false"), ""
 	case *int:
 		n, err := strconv.ParseUint(text, 10, 31)
-		if *x = int(n); len(text) > 1 && text[0] == '0' {
-			return false, ": remove the leading zero"
-		}
-		return err == nil, ""
+		*x = int(n)
+		return err == nil && strconv.Itoa(*x) == text, "" // no leading zero, which some readers of YAML take for octal
 	case *time.Duration:
 		*x, err = time.ParseDuration(text)
 		return err == nil && *x >= 0 && text != "0", ""
@@ -159,7 +147,7 @@ var variable = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*\})?`)
 
 // expand replaces each ${NAME} in text with the value that lookup returns. Values are not expanded again. Other dollar
 // signs, such as in a bcrypt hash, stay. Errors do not repeat the text, which may be a password.
-func expand(text string, lookup func(string) (string, bool)) (out string, replaced bool, err error) {
+func expand(text string, lookup func(string) (string, bool)) (out string, err error) {
 	out = variable.ReplaceAllStringFunc(text, func(match string) string {
 		if match == "$${" {
 			return "${"
@@ -171,10 +159,9 @@ func expand(text string, lookup func(string) (string, bool)) (out string, replac
 		} else if !ok {
 			err = fmt.Errorf("the environment variable %s is not set: set it, or write the value here", name)
 		}
-		replaced = true
 		return value
 	})
-	return out, replaced, err
+	return out, err
 }
 
 // Effective returns the struct that v points to as YAML in one canonical form: every key with the value in force, from
@@ -206,21 +193,16 @@ func effective(v reflect.Value, tag reflect.StructTag) any {
 		text = x.Format(time.RFC3339Nano) // Decode reads the zero time, too
 	case slog.Level:
 		text = strings.ToLower(text)
-	case *url.URL:
-		if x == nil {
-			return ""
-		}
-		if x.User != nil { // the user name may be an API key
-			text = strings.Replace(text, "//"+x.User.String()+"@", "//xxxxx@", 1)
-		}
 	}
 	switch {
 	case tag.Get("size") != "":
 		text = field.Size(v.Int())
-	case tag.Get("secret") != "" && text != "" && v.Type() == reflect.TypeFor[string]():
-		text = "xxxxx" // other types hide it in their String method
-	case v.Kind() == reflect.Int && v.Type() != reflect.TypeFor[slog.Level]():
+	case v.Type() == reflect.TypeFor[int]():
 		return v.Int()
+	case tag.Get("secret") != "" && v.IsZero():
+		return ""
+	case tag.Get("secret") != "":
+		return "xxxxx"
 	}
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${")
 }

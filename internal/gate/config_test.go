@@ -157,8 +157,9 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		lines := 2 + bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r")) + bytes.Count(data, []byte("\u2028")) + bytes.Count(data, []byte("\u2029")) + bytes.Count(data, []byte("\u0085"))
-		for _, m := range err.(field.Errors) {
-			if m.Line < 1 || m.Line > lines || strings.ContainsAny(m.String(), "\n\r") {
+		for _, err := range err.(interface{ Unwrap() []error }).Unwrap() {
+			m := err.(field.Mistake)
+			if m.Line < 1 || m.Line > lines || strings.ContainsAny(m.Error(), "\n\r") {
 				t.Errorf("%q (of %d lines)", m, lines)
 			}
 		}
@@ -252,9 +253,6 @@ func TestEffective(t *testing.T) {
 	if !reflect.DeepEqual(c, again) {
 		t.Errorf("got  %+v\nwant %+v", again, c)
 	}
-	if got := again.Egress.Parent.String(); got != "http://xxxxx@proxy.lan:3128" {
-		t.Errorf("proxy %s", got)
-	}
 	// Every key is there, keys with their defaults too.
 	for _, key := range []string{"unknown_clients: allow\n", "min_age: 5m0s\n", "disk_bytes: 10GiB\n", "intercept: true", "passthrough: []", "audit_keep: 30", "expires: \"2027-03-02T00:00:00Z\""} {
 		if !bytes.Contains(text, []byte(key)) {
@@ -284,7 +282,7 @@ func TestFleetSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, err := c.Effective()
-	if err != nil || bytes.Contains(kept, []byte("hunter2")) || !bytes.Contains(kept, []byte("redis://xxxxx:xxxxx@a.lan:1,b.lan:2")) {
+	if err != nil || bytes.Contains(kept, []byte("hunter2")) || !bytes.Contains(kept, []byte("address: xxxxx")) {
 		t.Errorf("%v\n%s", err, kept)
 	}
 	if again, err := KeptConfig(kept); err != nil || again.Fleet.Prefix != "robotsgate" {
