@@ -28,6 +28,6 @@ func (c Config) Check(m *field.Mistakes) {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w; without ca_cert and ca_key the gate makes a CA of its own in data_dir", err)
 		}
-		m.Require(err == nil, key, "%s: %v", file, err)
+		m.Refuse(key, err)
 	}
 }

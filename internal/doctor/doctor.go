@@ -65,7 +65,7 @@ func Run(ctx context.Context, s console.Streams, c *gate.Config) error {
 		findings = append(findings, e.proxyVariables(ctx))
 	}
 	for _, w := range c.Warnings() {
-		findings = append(findings, finding{"configuration", unknown, w.String(), nil})
+		findings = append(findings, finding{"configuration", unknown, w.Error(), nil})
 	}
 	findings = append(findings, checkFleet(ctx, c)...)
 	findings = append(findings, checkKeys(c)...)

@@ -4,6 +4,7 @@ package field
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,31 +13,19 @@ import (
 
 // A Mistake is an error in a configuration, or a warning about it.
 type Mistake struct {
-	File string // or the option that has the value
-	Line int    // 1-based; 0 if there is none
+	File string
+	Line int // 1-based; less if the value is not the file's
 	Text string
 }
 
-// String returns FILE:LINE: text, without the parts that are not known, in one line.
-func (m Mistake) String() string {
-	where := m.File
+// Error returns FILE:LINE: text, or only the text of what is not in the file, in one line.
+func (m Mistake) Error() string {
+	where := ""
 	if m.Line > 0 {
-		where += fmt.Sprintf(":%d", m.Line)
+		where = fmt.Sprintf("%s:%d: ", m.File, m.Line)
 	}
 	// Text from the file or the environment must not start a line of its own.
-	return strings.NewReplacer("\n", " ", "\r", " ").Replace(strings.TrimPrefix(where+": "+m.Text, ": "))
-}
-
-// Errors are all mistakes of a configuration, in the order of their lines.
-type Errors []Mistake
-
-// Error returns one line for each mistake.
-func (e Errors) Error() string {
-	var lines []string
-	for _, m := range e {
-		lines = append(lines, m.String())
-	}
-	return strings.Join(lines, "\n")
+	return strings.NewReplacer("\n", " ", "\r", " ").Replace(where + m.Text)
 }
 
 // Mistakes collects the mistakes of a struct and of the structs in it. A field has a path, such as crawlers[0].name.
@@ -47,21 +36,20 @@ type Mistakes struct {
 
 // found is what the Mistakes of one file share. Its keys are whole paths.
 type found struct {
-	File    string            // "" if the values are from none
-	Lines   map[string]int    // of the fields and sections that the file has
-	options map[string]string // what gave a field its value in place of the file
-	bad     map[string]bool   // has a mistake already
-	all     Errors
+	File  string          // "" if the values are from none
+	Lines map[string]int  // of the fields and sections that the file has; -1: an option replaces the value
+	bad   map[string]bool // has a mistake already
+	all   []Mistake
 }
 
 // New returns a collection for values from a file.
 func New(file string) *Mistakes {
-	return &Mistakes{found: &found{file, map[string]int{}, map[string]string{}, map[string]bool{}, nil}}
+	return &Mistakes{found: &found{file, map[string]int{}, map[string]bool{}, nil}}
 }
 
 // Warnings returns a collection for warnings about the same file.
 func (m *Mistakes) Warnings() *Mistakes {
-	return &Mistakes{found: &found{m.File, m.Lines, m.options, map[string]bool{}, nil}}
+	return &Mistakes{found: &found{m.File, m.Lines, map[string]bool{}, nil}}
 }
 
 // In returns a collection for a struct in this one, which adds to this one.
@@ -70,11 +58,8 @@ func (m *Mistakes) In(section string) *Mistakes { return &Mistakes{Join(m.path, 
 // Join returns the path of a field in the section at path; "" stands for the section itself.
 func Join(path, field string) string { return strings.Trim(path+"."+field, ".") }
 
-// Replace makes a field count as one that is not given, since its value is that of an option. Mistakes name the option.
-func (m *Mistakes) Replace(field, option string) {
-	delete(m.Lines, Join(m.path, field))
-	m.options[Join(m.path, field)] = option
-}
+// Replace makes a field count as one that is not given, since its value is that of an option. Its mistakes have no line.
+func (m *Mistakes) Replace(field string) { m.Lines[Join(m.path, field)] = -1 }
 
 // Given reports whether the file has a value for a field, which is not the default then.
 func (m *Mistakes) Given(field string) bool { return m.Lines[Join(m.path, field)] > 0 }
@@ -93,20 +78,16 @@ func Display(path string) string { return index.ReplaceAllString(path, "") }
 // Add adds what is wrong with a field. Only the first mistake of a field, or of a section around it, counts:
 // others follow from it.
 func (m *Mistakes) Add(field, format string, args ...any) {
-	path, line, option := Join(m.path, field), 0, ""
+	path, line := Join(m.path, field), 0
 	for p, more := path, true; more; more = p != "" {
 		if m.bad[p] {
 			return
 		}
-		line, option = cmp.Or(line, m.Lines[p]), cmp.Or(option, m.options[p])
+		line = cmp.Or(line, m.Lines[p])
 		p = p[:max(strings.LastIndexAny(p, ".["), 0)]
 	}
 	m.bad[path] = true
-	mistake := Mistake{option, 0, fmt.Sprintf(format, args...)}
-	if option == "" {
-		mistake = Mistake{m.File, line, strings.TrimPrefix(Display(path)+": "+mistake.Text, ": ")}
-	}
-	m.all = append(m.all, mistake)
+	m.AddLine(line, "%s", strings.TrimPrefix(Display(path)+": "+fmt.Sprintf(format, args...), ": "))
 }
 
 // AddLine adds what is wrong with a line.
@@ -125,7 +106,7 @@ func (m *Mistakes) Require(ok bool, field, format string, args ...any) {
 func (m *Mistakes) Refuse(field string, err error) { m.Require(err == nil, field, "%v", err) }
 
 // All returns the mistakes by line. A mistake that aliases repeat is listed once.
-func (m *Mistakes) All() Errors {
+func (m *Mistakes) All() []Mistake {
 	slices.SortFunc(m.all, func(a, b Mistake) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text))
 	})
@@ -133,10 +114,11 @@ func (m *Mistakes) All() Errors {
 	return m.all
 }
 
-// Err returns the mistakes as an error, nil if there are none.
+// Err returns the mistakes as an error with a line for each, nil if there are none.
 func (m *Mistakes) Err() error {
-	if len(m.all) == 0 {
-		return nil
+	var all []error
+	for _, mistake := range m.All() {
+		all = append(all, mistake)
 	}
-	return m.All()
+	return errors.Join(all...)
 }

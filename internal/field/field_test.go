@@ -2,7 +2,6 @@ package field
 
 import (
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -30,7 +29,7 @@ func TestMistakes(t *testing.T) {
 	crawler{name: "c"}.check(third)
 	var got []string
 	for _, e := range file.all {
-		got = append(got, strings.TrimPrefix(e.String(), "gate.yaml: "))
+		got = append(got, e.Error())
 	}
 	want := []string{
 		"crawlers.name: is missing", "crawlers.login: counts, since only a field in it has a mistake",

@@ -1,7 +1,6 @@
 package field
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,20 +10,16 @@ import (
 // any list of crawlers needs, and a log given by mistake is refused at once.
 const MaxFileBytes = 4 << 20
 
-// ReadFile reads a configuration, or a file that a field names. Errors don't name the path: the caller does.
-func ReadFile(path string) (data []byte, err error) {
+// ReadFile reads a configuration, or a file that a field names.
+func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
+		return nil, err
 	case info.Mode()&(fs.ModeDir|fs.ModeNamedPipe) != 0: // opening a pipe may wait for ever, and it can't be read again
-		err = errors.New("is a folder or a pipe: a file is needed")
+		return nil, fmt.Errorf("%s: is a folder or a pipe: a file is needed", path)
 	case info.Size() > MaxFileBytes:
-		err = fmt.Errorf("larger than %s: is this the right file?", Size(MaxFileBytes))
-	default:
-		data, err = os.ReadFile(path)
+		return nil, fmt.Errorf("%s: larger than %s: is this the right file?", path, Size(MaxFileBytes))
 	}
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		err = pe.Err
-	}
-	return data, err
+	return os.ReadFile(path)
 }

@@ -75,7 +75,7 @@ func (c Config) ReadKey() ([]byte, error) {
 	}
 	key, err := field.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	if len(key) < MinKey {
 		return nil, noKeyError(fmt.Sprintf("%s: %d bytes are too few for a key, %d are needed", path, len(key), MinKey))
@@ -93,12 +93,12 @@ func (c Config) ReadRoots() (*x509.CertPool, error) {
 		return nil, nil
 	}
 	pem, err := field.ReadFile(c.CAFile)
-	pool := x509.NewCertPool()
-	if err == nil && !pool.AppendCertsFromPEM(pem) {
-		err = errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.CAFile, err)
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s: no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed", c.CAFile)
 	}
 	return pool, nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"robotsgate/internal/admin"
-	"robotsgate/internal/field"
 	"robotsgate/internal/metrics"
 	"robotsgate/policy"
 )
@@ -127,18 +126,6 @@ func expiredOverrides(c *Config, now time.Time) (all []string) {
 		if o.Expired(now) {
 			all = append(all, fmt.Sprintf("overrides[%d], %q: expired at %s", i, o.Reason, o.Expires.UTC().Format(time.RFC3339)))
 		}
-	}
-	return all
-}
-
-// mistakesIn returns the mistakes of a configuration, one a line.
-func mistakesIn(err error) (all []string) {
-	mistakes, ok := errors.AsType[field.Errors](err)
-	if !ok {
-		return []string{err.Error()}
-	}
-	for _, m := range mistakes {
-		all = append(all, m.String())
 	}
 	return all
 }

@@ -141,12 +141,11 @@ func (c *Config) CrawlersOrDefault() []Crawler {
 }
 
 // LoadConfig reads and checks the configuration at path, with the variables of the
-// process's environment. If the file has mistakes the error is of type
-// [field.Errors] and holds all of them.
+// process's environment. If the file has mistakes the error has a line for each.
 func LoadConfig(path string) (*Config, error) {
 	data, err := field.ReadFile(path)
 	if err != nil {
-		return nil, field.Errors{{File: path, Text: err.Error()}}
+		return nil, err
 	}
 	return ParseConfig(path, data, os.LookupEnv)
 }
@@ -170,11 +169,11 @@ func ParseConfig(name string, data []byte, lookup func(string) (string, bool)) (
 // File returns the name of the file that the configuration is from; "" for the defaults.
 func (c *Config) File() string { return c.source.File }
 
-// ReadConfig is ParseConfig for what in has. If that can't be read, the error is of type [field.Errors] as well.
+// ReadConfig is ParseConfig for what in has.
 func ReadConfig(name string, in io.Reader, lookup func(string) (string, bool)) (*Config, error) {
 	data, err := io.ReadAll(in)
 	if err != nil {
-		return nil, field.Errors{{File: name, Text: err.Error()}}
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return ParseConfig(name, data, lookup)
 }

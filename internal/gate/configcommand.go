@@ -42,13 +42,7 @@ func (c *Config) SetProductToken(token string) error {
 	}
 	for i := range c.Crawlers {
 		c.Crawlers[i].Tokens = []string{token}
-		agent := fmt.Sprintf("crawlers[%d].user_agent", i)
-		name := "--user-agent with --token"
-		if c.source.Given(agent) {
-			name = "crawlers.user_agent with --token"
-		}
-		c.source.Replace(agent, name)
-		c.source.Replace(fmt.Sprintf("crawlers[%d].product_tokens", i), "--token")
+		c.source.Replace(fmt.Sprintf("crawlers[%d].product_tokens", i))
 	}
 	return nil
 }
@@ -67,7 +61,7 @@ func (c *Config) SetUserAgent(userAgent string) error {
 	c.catchAll()
 	last := len(c.Crawlers) - 1
 	c.Crawlers[last].UserAgent = userAgent
-	c.source.Replace(fmt.Sprintf("crawlers[%d].user_agent", last), "--user-agent")
+	c.source.Replace(fmt.Sprintf("crawlers[%d].user_agent", last))
 	return nil
 }
 
@@ -77,7 +71,6 @@ func (c *Config) NamesAgents() bool { return c.Has("crawlers") && c.File() != ""
 // SetCrawlDelay replaces pace.crawl_delay with the value of --crawl-delay.
 func (c *Config) SetCrawlDelay(value string) error {
 	c.Pace.CrawlDelay = pace.CrawlDelay(value)
-	c.source.Replace("pace.crawl_delay", "--crawl-delay")
 	if value != string(pace.Obey) && value != string(pace.Announce) {
 		return fmt.Errorf("--crawl-delay: is %q: write %s or %s", value, pace.Obey, pace.Announce)
 	}
@@ -98,6 +91,6 @@ func (c *Config) SetListen(addr string) error {
 		return err
 	}
 	c.Listen = addr
-	c.source.Replace("listen", "--listen")
+	c.source.Replace("listen")
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 func warnings(c *Config) string {
 	var lines []string
 	for _, m := range c.Warnings() {
-		lines = append(lines, m.String())
+		lines = append(lines, m.Error())
 	}
 	return strings.Join(lines, "\n")
 }
@@ -130,11 +130,11 @@ func TestSetListen(t *testing.T) {
 	if err := c.SetListen("0.0.0.0:0"); err != nil || c.Listen != "0.0.0.0:0" {
 		t.Errorf("%v", err)
 	}
-	if got := warnings(c); !strings.HasPrefix(got, "--listen: 0.0.0.0:0 is reachable") {
-		t.Errorf("the option is not named: %q", got)
+	if got := warnings(c); !strings.HasPrefix(got, "listen: 0.0.0.0:0 is reachable") {
+		t.Errorf("the file is named, which has another address: %q", got)
 	}
 	c = DefaultConfig()
-	if err := c.SetListen(":1"); err != nil || !strings.HasPrefix(warnings(c), "--listen: :1 is reachable") {
+	if err := c.SetListen(":1"); err != nil || !strings.HasPrefix(warnings(c), "listen: :1 is reachable") {
 		t.Errorf("without a file: %v, %q", err, warnings(c))
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"robotsgate/internal/config"
-	"robotsgate/internal/field"
 	"robotsgate/internal/store"
 	"robotsgate/policy/snapshot"
 	"robotsgate/proxy"
@@ -72,7 +71,7 @@ func (g *Gate) reload(r revision) {
 		g.log.Warn("these keys have changed too, but only a restart puts them in force", "keys", strings.Join(kept, ", "))
 	}
 	for _, w := range r.config.Warnings() {
-		g.log.Warn("configuration", "warning", w.String())
+		g.log.Warn("configuration", "warning", w.Error())
 	}
 	g.metrics.Reload(true)
 	g.mistakes.Store(nil)
@@ -94,14 +93,10 @@ func (g *Gate) renewTrust() {
 // refuse logs why the configuration in force stays.
 func (g *Gate) refuse(err error) {
 	g.metrics.Reload(false)
-	const stays = "the changed configuration can't be used, the one before stays in force"
-	g.mistakes.Store(new(mistakesIn(err)))
-	mistakes, ok := errors.AsType[field.Errors](err)
-	if !ok {
-		g.log.Error(stays, "error", err)
-	}
+	mistakes := strings.Split(err.Error(), "\n")
+	g.mistakes.Store(&mistakes)
 	for _, m := range mistakes {
-		g.log.Error(stays, "mistake", m.String())
+		g.log.Error("the changed configuration can't be used, the one before stays in force", "mistake", m)
 	}
 }
 

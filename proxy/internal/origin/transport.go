@@ -56,9 +56,9 @@ func (c Config) Check(m *field.Mistakes) {
 	}
 	pem, err := field.ReadFile(c.CAFile)
 	if err == nil && !x509.NewCertPool().AppendCertsFromPEM(pem) {
-		err = errors.New("no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed")
+		err = fmt.Errorf("%s: no certificate in it: a PEM file with -----BEGIN CERTIFICATE----- is needed", c.CAFile)
 	}
-	m.Require(err == nil, "ca_file", "%s: %v", c.CAFile, err)
+	m.Refuse("ca_file", err)
 }
 
 // CheckParent says why u can't be a parent proxy; nil stands for none. It does not repeat u, which may hold a password.
