@@ -44,7 +44,7 @@ type pair struct {
 }
 
 // Load returns the authority with the certificate and private key in the two PEM
-// files. The first certificate is the one that signs; the others are its
+// files. The certificate of the key is the one that signs; the others are its
 // chain. The key may be RSA, ECDSA or Ed25519.
 func Load(certFile, keyFile string) (*Authority, error) {
 	return newAuthority(func() (*pair, error) { return load(certFile, keyFile) })
@@ -76,22 +76,25 @@ func (a *Authority) Reload() (changed bool, err error) {
 
 // load reads and checks a pair.
 func load(certFile, keyFile string) (*pair, error) {
-	certs, err := readCertificates(certFile)
-	if err != nil {
-		return nil, err
-	}
+	// The key comes first: another process that renews the CA writes the key last, when the other file has both the old
+	// and the new certificate.
 	key, err := readKey(keyFile)
 	if err != nil {
 		return nil, err
 	}
-	p := &pair{cert: certs[0], key: key, others: certs[1:], certFile: certFile, keyFile: keyFile}
-	p.leaves.end, p.leaves.byName = p.cert.NotAfter, map[string]*tls.Certificate{}
-	if !equalKeys(p.cert.PublicKey, key.Public()) {
+	certs, err := readCertificates(certFile)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(certs, func(c *x509.Certificate) bool { return equalKeys(c.PublicKey, key.Public()) })
+	if i < 0 {
 		return nil, fmt.Errorf("%s is not the key of %s: %w", keyFile, certFile, errMismatch)
 	}
+	p := &pair{cert: certs[i], key: key, others: slices.Delete(slices.Clone(certs), i, i+1), certFile: certFile, keyFile: keyFile}
+	p.leaves.end, p.leaves.byName = p.cert.NotAfter, map[string]*tls.Certificate{}
 	switch {
 	case !p.cert.IsCA || !p.cert.BasicConstraintsValid:
-		return nil, fmt.Errorf("%s: the first certificate is not a CA's: it must have the basic constraint CA:TRUE", certFile)
+		return nil, fmt.Errorf("%s: the key's certificate is not a CA's: it must have the basic constraint CA:TRUE", certFile)
 	case p.cert.KeyUsage != 0 && p.cert.KeyUsage&x509.KeyUsageCertSign == 0:
 		return nil, fmt.Errorf("%s: the CA may not sign certificates: its key usage must include certificate signing", certFile)
 	}
@@ -149,7 +152,7 @@ func (a *Authority) Warnings() []string {
 	p := a.current.Load()
 	w := exposed(p.keyFile)
 	// Another process may have renewed it.
-	if certs, err := readCertificates(p.certFile); err == nil && !certs[0].Equal(p.cert) {
+	if renewed, err := load(p.certFile, p.keyFile); err == nil && !renewed.cert.Equal(p.cert) {
 		return append(w, fmt.Sprintf("%s holds a new CA, and this gate signs with the old one, until %s: send it a SIGHUP or restart it when all clients trust the new one", p.certFile, day(p.cert.NotAfter)))
 	}
 	if err := p.checkTime(time.Now()); err != nil {

@@ -84,45 +84,28 @@ func readKey(path string) (crypto.Signer, error) {
 	return nil, fmt.Errorf("%s: the private key is damaged, has a passphrase or is not understood: write it as PKCS #8 with openssl pkey", path)
 }
 
-// writeTemp writes data to a new file in path's folder, and returns its name.
-func writeTemp(path string, data []byte, mode fs.FileMode) (name string, err error) {
+// place makes a file beside path, and moves it there when it is complete. No process sees a part of it.
+func place(path string, data []byte, mode fs.FileMode, move func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp") // mode 0600
 	if err != nil {
-		return "", err
+		return err
 	}
-	return f.Name(), fill(f, data, mode)
-}
-
-// fill writes data to f, a new file, and closes it. It removes f after an error.
-func fill(f *os.File, data []byte, mode fs.FileMode) error {
-	_, err := f.Write(data)
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
 	if err = cmp.Or(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		os.Remove(f.Name())
 		return err
 	}
-	return nil
+	return move(f.Name(), path)
 }
 
-// create makes path with data, or leaves the file that is there; it does not report
-// which, since callers read the file afterwards. Other processes may see a part of
-// data, and must read again.
-func create(path string, data []byte, mode fs.FileMode) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	switch {
-	case errors.Is(err, fs.ErrExist):
+// ifMissing moves a file, or leaves the one that is there: of several processes that make a file, the first one wins.
+func ifMissing(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
-	case err != nil:
-		return err
 	}
-	return fill(f, data, mode)
+	return os.Rename(from, to) // the file system has no links
 }
 
 // WriteFile replaces the content of path atomically. All users can read it.
-func WriteFile(path string, data []byte) error {
-	temp, err := writeTemp(path, data, 0o644)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp)
-	return os.Rename(temp, path)
-}
+func WriteFile(path string, data []byte) error { return place(path, data, 0o644, os.Rename) }

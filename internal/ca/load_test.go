@@ -159,7 +159,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"another key", good, pkcs8(ecKey(t)), "is not the key of"},
 		{"not PEM", []byte("hello"), goodKey, "own.pem: nothing in PEM form"},
 		{"key not PEM", good, []byte("hello"), "own-key.pem: nothing in PEM form"},
-		{"files swapped", goodKey, good, "own.pem: no certificate in it but a private key"},
+		{"files swapped", goodKey, good, "own-key.pem: no private key in it but a certificate"},
 		{"key file is a certificate", good, good, "own-key.pem: no private key in it but a certificate"},
 		{"damaged certificate", block("CERTIFICATE", []byte("x"), nil), goodKey, "certificate 1 is damaged"},
 		{"damaged key", good, block("EC PRIVATE KEY", []byte("x"), nil), "private key is damaged"},

@@ -38,33 +38,10 @@ func Open(dir string) (*Authority, error) {
 	return newAuthority(func() (*pair, error) { return openPair(dir) })
 }
 
-func openPair(dir string) (p *pair, err error) {
-	certFile, keyFile := filepath.Join(dir, certName), filepath.Join(dir, keyName)
-	// More than one round is needed only while another process renews the CA or writes a file.
-	for range rounds {
-		if p, err = openOnce(certFile, keyFile); err == nil || !transient(err) {
-			return p, err
-		}
-		time.Sleep(pause)
-	}
-	return nil, fmt.Errorf("%w; to get a new CA: robotsgate ca --renew", err)
-}
-
-// Bounds on waiting for another process to finish.
-const (
-	rounds = 10
-	pause  = 10 * time.Millisecond
-)
-
-// transient reports whether another process that replaces the files may be the
-// cause of err.
-func transient(err error) bool {
-	return errors.Is(err, errMismatch) || errors.Is(err, errNoPEM)
-}
-
-// openOnce loads the pair, after it has made the files that are missing. The key is made
+// openPair loads the pair, after it has made the files that are missing. The key is made
 // first.
-func openOnce(certFile, keyFile string) (*pair, error) {
+func openPair(dir string) (*pair, error) {
+	certFile, keyFile := filepath.Join(dir, certName), filepath.Join(dir, keyName)
 	noCert, err := missing(certFile)
 	if err != nil {
 		return nil, adviseFolder(err)
@@ -84,7 +61,11 @@ func openOnce(certFile, keyFile string) (*pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	return load(certFile, keyFile)
+	p, err := load(certFile, keyFile)
+	if errors.Is(err, errMismatch) || errors.Is(err, errNoPEM) {
+		err = fmt.Errorf("%w; to get a new CA: robotsgate ca --renew", err)
+	}
+	return p, err
 }
 
 func missing(path string) (bool, error) {
@@ -104,7 +85,7 @@ func createKey(keyFile string) error {
 	if err != nil {
 		return err
 	}
-	return create(keyFile, data, 0o600)
+	return place(keyFile, data, 0o600, ifMissing)
 }
 
 // adviseFolder adds to an error about the folder how to choose another.
@@ -133,7 +114,7 @@ func createCert(certFile, keyFile string) error {
 	if err != nil {
 		return err
 	}
-	return create(certFile, encodeCertificate(der), 0o644)
+	return place(certFile, encodeCertificate(der), 0o644, ifMissing)
 }
 
 func newRoot(key crypto.Signer, now time.Time) ([]byte, error) {

@@ -121,6 +121,23 @@ func TestOpenAfterAnInterruptedStart(t *testing.T) {
 	}
 }
 
+// TestOpenAfterAnInterruptedRenewal: until the key is replaced, the old CA is in use.
+func TestOpenAfterAnInterruptedRenewal(t *testing.T) {
+	dir := t.TempDir()
+	before := open(t, dir)
+	key, err := os.ReadFile(filepath.Join(dir, keyName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Renew(dir); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, keyName), key)
+	if after := open(t, dir); !after.Certificate().Equal(before.Certificate()) {
+		t.Error("not the old CA")
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	other := open(t, t.TempDir())
 	for _, c := range []struct {

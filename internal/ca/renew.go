@@ -30,23 +30,11 @@ func Renew(dir string) (*Authority, error) {
 	for _, c := range former(old, now) {
 		certData = append(certData, encodeCertificate(c.Raw)...)
 	}
-	// Both are written before anything changes, since writing may fail.
-	newKeyFile, err := writeTemp(keyFile, keyData, 0o600)
-	if err != nil {
+	// The key comes last: until then, the old one and its certificate are in use.
+	if err := WriteFile(certFile, certData); err != nil {
 		return nil, err
 	}
-	defer os.Remove(newKeyFile)
-	newCertFile, err := writeTemp(certFile, certData, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(newCertFile)
-	// If the process ends between the two, the error of Open asks for another renewal,
-	// which keeps the old certificate too.
-	if err := os.Rename(newKeyFile, keyFile); err != nil {
-		return nil, err
-	}
-	if err := os.Rename(newCertFile, certFile); err != nil {
+	if err := place(keyFile, keyData, 0o600, os.Rename); err != nil {
 		return nil, err
 	}
 	return Open(dir)
