@@ -91,7 +91,7 @@ func load(certFile, keyFile string) (*pair, error) {
 		return nil, fmt.Errorf("%s is not the key of %s: %w", keyFile, certFile, errMismatch)
 	}
 	p := &pair{cert: certs[i], key: key, others: slices.Delete(slices.Clone(certs), i, i+1), certFile: certFile, keyFile: keyFile}
-	p.leaves.end, p.leaves.byName = p.cert.NotAfter, map[string]*tls.Certificate{}
+	p.leaves.byName = map[string]*tls.Certificate{}
 	switch {
 	case !p.cert.IsCA || !p.cert.BasicConstraintsValid:
 		return nil, fmt.Errorf("%s: the key's certificate is not a CA's: it must have the basic constraint CA:TRUE", certFile)

@@ -9,9 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,13 +19,9 @@ import (
 // leafLife and skew together stay below the 200 days that browsers accept.
 const leafLife = 180 * 24 * time.Hour
 
-// Leaf returns a certificate for host, a DNS name or a literal IP address,
-// signed by a. It comes from a cache unless it is new or near its end.
-func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
-	name, err := leafName(host)
-	if err != nil {
-		return nil, err
-	}
+// Leaf returns a certificate for a DNS name or a literal IP address in canonical form, see
+// [robotsgate/policy/canonical.Host], signed by a. It comes from a cache unless it is new or near its end.
+func (a *Authority) Leaf(name string) (*tls.Certificate, error) {
 	p, now := a.current.Load(), time.Now()
 	var signing time.Duration
 	cert, err := p.leaves.get(name, now, func() (*tls.Certificate, error) {
@@ -39,23 +33,6 @@ func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 		a.OnLeaf(signing)
 	}
 	return cert, err
-}
-
-// leafName returns the form of host that the cache and the certificate use.
-func leafName(host string) (string, error) {
-	if addr, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return addr.Unmap().WithZone("").String(), nil
-	}
-	name := strings.ToLower(strings.TrimSuffix(host, "."))
-	if name == "" || len(name) > 253 {
-		return "", fmt.Errorf("no certificate for a name of %d bytes", len(name))
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return "", fmt.Errorf("no certificate for %q, which is no host name", host)
-		}
-	}
-	return name, nil
 }
 
 // sign makes a leaf for name. Each leaf has a key of its own: making it is a
@@ -106,7 +83,6 @@ const maxLeaves = 4096
 
 // leaves is a cache of leaves by name. It signs one at a time for each name.
 type leaves struct {
-	end     time.Time // of the CA; no leaf is valid longer
 	signing singleflight.Group
 
 	mu     sync.Mutex
@@ -135,20 +111,12 @@ func (l *leaves) get(name string, now time.Time, sign func() (*tls.Certificate, 
 }
 
 // lookup returns the leaf for name if it has more than a tenth of its life left,
-// so that it outlives the connection. A leaf that ends with the CA is returned to
-// its end, since a new one would end at the same time.
+// so that it outlives the connection.
 func (l *leaves) lookup(name string, now time.Time) *tls.Certificate {
 	l.mu.Lock()
 	cert := l.byName[name]
 	l.mu.Unlock()
-	if cert == nil {
-		return nil
-	}
-	spare := cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore) / 10
-	if !cert.Leaf.NotAfter.Before(l.end) {
-		spare = 0
-	}
-	if cert.Leaf.NotAfter.Sub(now) <= spare {
+	if cert == nil || cert.Leaf.NotAfter.Sub(now) <= cert.Leaf.NotAfter.Sub(cert.Leaf.NotBefore)/10 {
 		return nil
 	}
 	return cert
