@@ -46,9 +46,15 @@ func setUpMounts(masked []string) error {
 	return nil
 }
 
-func finishMounts(t trust, l *launch) error {
-	if err := t.replace(l.Bundle); err != nil {
-		return err
+func finishMounts(trust []string, l *launch) error {
+	if l.Bundle != "" {
+		data, err := os.ReadFile(l.Bundle)
+		if err != nil {
+			return failed("read the certificate authorities", err)
+		}
+		if err := replaceWith("bundle.pem", data, trust); err != nil {
+			return err
+		}
 	}
 	// A name server such as fe80::1%eth0 has no route inside.
 	if err := replaceWith("resolv.conf", []byte("nameserver 127.0.0.1\n"), existing([]string{"/etc/resolv.conf"})); err != nil {

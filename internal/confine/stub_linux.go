@@ -95,12 +95,12 @@ func (s *stub) prepare() (command int, err error) {
 	if err := setUpMounts(first.Masked); err != nil {
 		return 0, err
 	}
-	files := findTrust()
+	trust := trustFiles()
 	var then launch
 	if err := s.from.Decode(&then); err != nil {
 		return 0, err
 	}
-	if err := finishMounts(files, &then); err != nil {
+	if err := finishMounts(trust, &then); err != nil {
 		return 0, err
 	}
 	if err := closeOthers(then.Keep); err != nil {

@@ -128,8 +128,8 @@ var confinedClients = []struct {
 	{name: "requests", works: "/usr/bin/python3 -c 'import requests'", get: "/usr/bin/python3 CLIENTS/get.py URL"},
 	{name: "httpx", works: "/usr/bin/python3 -c 'import httpx'", get: "/usr/bin/python3 CLIENTS/get_httpx.py URL"},
 	{name: "Node fetch", works: "node -e fetch", get: "node -e 'require(\"CLIENTS/print.cjs\")(fetch, \"URL\")'", optional: true, http: true},
-	{name: "HttpClient", works: "javac CLIENTS/HttpClientGet.java", get: "java -XX:TieredStopAtLevel=1 -cp CLIENTS HttpClientGet URL"},
-	{name: "HttpURLConnection", works: "javac CLIENTS/ConnectionGet.java", get: "java -XX:TieredStopAtLevel=1 -cp CLIENTS ConnectionGet URL"},
+	{name: "HttpClient", works: "javac CLIENTS/HttpClientGet.java", get: "java -XX:TieredStopAtLevel=1 -cp CLIENTS HttpClientGet URL", http: true},
+	{name: "HttpURLConnection", works: "javac CLIENTS/ConnectionGet.java", get: "java -XX:TieredStopAtLevel=1 -cp CLIENTS ConnectionGet URL", http: true},
 }
 
 // TestConfinedClients runs clients without a variable. All their requests are decided.
