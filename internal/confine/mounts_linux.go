@@ -60,6 +60,11 @@ func finishMounts(trust []string, l *launch) error {
 	if err := replaceWith("resolv.conf", []byte("nameserver 127.0.0.1\n"), existing([]string{"/etc/resolv.conf"})); err != nil {
 		return err
 	}
+	// Most clients read this file first: then DNS would not be asked for the names of Options.Reach.
+	hosts := []byte("127.0.0.1 localhost\n::1 localhost\n")
+	if err := replaceWith("hosts", hosts, existing([]string{"/etc/hosts"})); err != nil {
+		return err
+	}
 	for _, path := range l.ReadOnly {
 		if err := bindReadOnly(path); err != nil && !unreachable(path, err) {
 			return failed("make "+path+" read-only", err)

@@ -96,37 +96,13 @@ func validName(host string) bool {
 func (r Reach) hostPort() string { return net.JoinHostPort(r.Host, strconv.Itoa(int(r.Port))) }
 
 // addresses returns the addresses at which the command finds a host: the literal address, or for a
-// name what the gate's DNS answers, and what the hosts file says, which most clients read first.
-func (r Reach) addresses(names *names, hosts []byte) []netip.Addr {
+// name what the gate's DNS answers.
+func (r Reach) addresses(names *names) []netip.Addr {
 	if addr, err := netip.ParseAddr(r.Host); err == nil {
 		return []netip.Addr{addr}
 	}
 	if isLocalhost(r.Host) {
 		return []netip.Addr{loopback4, loopback6}
 	}
-	return append([]netip.Addr{names.address(r.Host)}, inHosts(hosts, r.Host)...)
+	return []netip.Addr{names.address(r.Host)}
 }
-
-// inHosts returns the addresses of a name in a hosts file, hosts(5), at most maxInHosts.
-func inHosts(file []byte, name string) (addrs []netip.Addr) {
-	for line := range strings.Lines(string(file)) {
-		line, _, _ = strings.Cut(line, "#")
-		fields := strings.Fields(line)
-		if len(fields) < 2 {
-			continue
-		}
-		addr, err := netip.ParseAddr(fields[0])
-		if err != nil || addr.Zone() != "" || addr.IsUnspecified() {
-			continue
-		}
-		for _, have := range fields[1:] {
-			if canonicalName(have) == name && len(addrs) < maxInHosts {
-				addrs = append(addrs, addr.Unmap())
-				break
-			}
-		}
-	}
-	return addrs
-}
-
-const maxInHosts = 8

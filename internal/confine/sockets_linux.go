@@ -42,14 +42,13 @@ func newNetwork(o *Options) *network {
 	queries := make(chan struct{}, maxDNSConns)
 	both(53, true, nil)
 	both(53, false, func(conn net.Conn) { n.names.serveStream(conn, queries) })
-	hosts, _ := os.ReadFile("/etc/hosts")
 	taken := slices.Clone(o.Ports)
 	for _, r := range o.Reach {
 		if r.Path != "" {
 			continue
 		}
 		taken = append(taken, r.Port)
-		for _, addr := range r.addresses(n.names, hosts) {
+		for _, addr := range r.addresses(n.names) {
 			at := netip.AddrPortFrom(addr, r.Port)
 			if _, again := n.reach[at]; again {
 				continue
