@@ -3,7 +3,6 @@
 package confine
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -86,16 +85,14 @@ func (d destinations) of(conn net.Conn) (Reach, bool) {
 const dialTimeout = 30 * time.Second
 
 // relay connects a connection of the command with a destination outside, until both have ended.
-func (r Reach) relay(ctx context.Context, inside net.Conn) {
+func (r Reach) relay(inside net.Conn) {
 	defer inside.Close()
-	dialer := net.Dialer{Timeout: dialTimeout}
-	outside, err := dialer.DialContext(ctx, "tcp", r.hostPort())
+	outside, err := net.DialTimeout("tcp", r.hostPort(), dialTimeout)
 	if err != nil {
 		reset(inside)
 		return
 	}
 	defer outside.Close()
-	defer context.AfterFunc(ctx, func() { inside.Close(); outside.Close() })()
 	var both sync.WaitGroup
 	both.Go(func() { pass(outside, inside) })
 	both.Go(func() { pass(inside, outside) })

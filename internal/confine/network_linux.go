@@ -53,7 +53,7 @@ func addLocalRoute(family uint8, index uint32, source netip.Addr) error {
 	})
 	body = appendAttribute(body, unix.RTA_OIF, binary.NativeEndian.AppendUint32(nil, index))
 	body = appendAttribute(body, unix.RTA_PREFSRC, source.AsSlice())
-	return netlink(unix.NETLINK_ROUTE, unix.RTM_NEWROUTE, unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL, body, nil)
+	return netlink(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, body)
 }
 
 // appendAttribute appends an attribute of a multiple of 4 bytes, which needs no padding.

@@ -27,12 +27,10 @@ func dropPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return failed("set no_new_privs", err)
 	}
-	for c := uintptr(0); c <= maxCapability; c++ {
-		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
-		if err == unix.EINVAL && c > unix.CAP_LAST_CAP {
-			break // a kernel that does not know of it
-		}
-		if err != nil && err != unix.EINVAL {
+	for c := range uintptr(64) { // the sets have 64 bits
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err == unix.EINVAL {
+			break // the kernel does not know of it, nor of higher ones
+		} else if err != nil {
 			return failed("empty the set of capabilities", err)
 		}
 	}
@@ -50,22 +48,8 @@ func dropPrivileges() error {
 	return failed("set a seccomp filter", setFilter())
 }
 
-const maxCapability = 63 // the sets have 64 bits
-
 // ambient are the capabilities that the stub keeps when it is executed by a user other than root.
 var ambient = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
-
-// onLockedThread calls f on a thread that ends afterwards, so that no other goroutine gets what f has
-// changed.
-func onLockedThread(f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and never unlocked
-		f()
-	}()
-	<-done
-}
 
 // Offsets in struct seccomp_data, seccomp(2). The system calls look at the lower half of the arguments
 // that are judged here, which comes first on the little-endian architectures that there are.

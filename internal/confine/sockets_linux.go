@@ -3,7 +3,6 @@
 package confine
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -119,7 +118,7 @@ func (n *network) dispatch(conn net.Conn, otherwise func(net.Conn)) {
 	case n.relays <- struct{}{}:
 		go func() {
 			defer func() { <-n.relays }()
-			r.relay(context.Background(), conn)
+			r.relay(conn)
 		}()
 	default:
 		reset(conn)

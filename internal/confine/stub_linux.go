@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"sync/atomic"
@@ -110,12 +111,12 @@ func (s *stub) prepare() (command int, err error) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return 0, failed("protect the first process", err)
 	}
-	onLockedThread(func() {
-		if err = dropPrivileges(); err == nil {
-			command, err = start(&then)
-		}
-	})
-	if err != nil {
+	// The privileges are those of a thread: this goroutine stays on the one that drops them.
+	runtime.LockOSThread()
+	if err := dropPrivileges(); err != nil {
+		return 0, err
+	}
+	if command, err = start(&then); err != nil {
 		return 0, err
 	}
 	return command, s.to.Encode(report{})

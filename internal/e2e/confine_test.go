@@ -462,7 +462,7 @@ func TestConfinedTerminal(t *testing.T) {
 			out.WaitFor(t, want)
 		}
 		say("", `\$ $`)
-		say("$RUN sh -c 'tty; echo rea''dy; trap \"exit 5\" INT; while :; do sleep 0.1; done'\n", `/dev/pts/\d+\r\nready`)
+		say("$RUN sh -c 'trap \"exit 5\" INT; tty; echo rea''dy; while :; do sleep 0.1; done'\n", `/dev/pts/\d+\r\nready`)
 		say("\x03", `(?s)\^C.*\n\$ $`)
 		say("echo status=$?\n", `status=5\r\n\$ $`)
 		say("$RUN sh -c 'echo be''gun; read x; echo got $x'\n", `begun\r`)
