@@ -5,13 +5,11 @@ package confine
 import (
 	"encoding/gob"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -257,41 +255,10 @@ func keepForeground() (restore func()) {
 	return func() {}
 }
 
-// identity maps users and groups to themselves, so that files keep their owners: all of them for root,
-// and otherwise the one of this process.
+// identity maps the user and the group of this process to themselves, so that the command's files are theirs.
 func identity() *syscall.SysProcAttr {
-	if users, groups, ok := allIDs(); ok {
-		return &syscall.SysProcAttr{UidMappings: users, GidMappings: groups, GidMappingsEnableSetgroups: true}
-	}
 	return &syscall.SysProcAttr{
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}},
 	}
-}
-
-// allIDs returns mappings of all users and groups that there are in this user namespace, if this process
-// may map them.
-func allIDs() (users, groups []syscall.SysProcIDMap, ok bool) {
-	var caps [2]unix.CapUserData
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	if unix.Capget(&header, &caps[0]) != nil || caps[0].Effective&(1<<unix.CAP_SETUID) == 0 || caps[0].Effective&(1<<unix.CAP_SETGID) == 0 {
-		return nil, nil, false
-	}
-	if setgroups, err := os.ReadFile("/proc/self/setgroups"); err != nil || strings.TrimSpace(string(setgroups)) != "allow" {
-		return nil, nil, false
-	}
-	users, groups = readMap("/proc/self/uid_map"), readMap("/proc/self/gid_map")
-	return users, groups, len(users) > 0 && len(groups) > 0
-}
-
-// readMap reads the numbers that a user namespace has, user_namespaces(7), and maps them to themselves.
-func readMap(file string) (all []syscall.SysProcIDMap) {
-	data, _ := os.ReadFile(file)
-	for line := range strings.Lines(string(data)) {
-		var first, outside, count int
-		if _, err := fmt.Sscan(line, &first, &outside, &count); err == nil {
-			all = append(all, syscall.SysProcIDMap{ContainerID: first, HostID: first, Size: count})
-		}
-	}
-	return all
 }
