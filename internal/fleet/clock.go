@@ -24,7 +24,7 @@ const tellers = 16
 // A paceClock is a [pace.Clock] on the store: it has the last starts of all gates at each origin, and the pauses.
 type paceClock struct {
 	reserve func(context.Context, pace.Reservation) (pace.Grant, error)
-	pause   func(origin, token string, change func(p *pace.Pause, now time.Duration) bool) error
+	pause   func(origin, token string, change func(p *pace.Pause, now time.Duration) (keep time.Duration)) error
 	gates   func() int // seen last
 
 	mu     sync.Mutex
@@ -47,7 +47,7 @@ func (c *paceClock) Reserve(r pace.Reservation) (pace.Grant, error) {
 		return pace.Grant{}, errAway
 	}
 	usual := r.Interval
-	cautious := state == clockCautious && r.Step == 0 // a limit needs no caution: each call has the gate's own count
+	cautious := state == clockCautious && r.Step == 0 // a limit needs no caution: it begins anew
 	if cautious {
 		r.Interval = pace.Times(r.Interval, factor)
 	}
@@ -72,7 +72,7 @@ func (c *paceClock) now() (clockState, int) {
 }
 
 // Pause changes the pause of a product token at an origin, as [pace.Clock] says.
-func (c *paceClock) Pause(origin, token string, change func(p *pace.Pause, now time.Duration) bool) error {
+func (c *paceClock) Pause(origin, token string, change func(p *pace.Pause, now time.Duration) (keep time.Duration)) error {
 	return c.pause(origin, token, change)
 }
 
@@ -145,7 +145,7 @@ func (f *Fleet) reserve(ctx context.Context, r pace.Reservation) (g pace.Grant, 
 		longest = strconv.FormatInt(r.Longest.Microseconds(), 10)
 	}
 	err = f.link.call(ctx, func(ctx context.Context) error {
-		got, err := f.server.call(ctx, 3, reserveScript, f.key("pace", r.Key), micros(r.Interval), strconv.Itoa(r.Starts), micros(r.Step), strconv.Itoa(r.Own),
+		got, err := f.server.call(ctx, 3, reserveScript, f.key("pace", r.Key), micros(r.Interval), strconv.Itoa(r.Starts), micros(r.Step),
 			since, longest, micros(r.Memory), strconv.FormatInt(max(0, r.Returned.Microseconds()), 10), strconv.Itoa(r.Missed))
 		if err != nil {
 			return err
@@ -166,7 +166,7 @@ func (f *Fleet) reserve(ctx context.Context, r pace.Reservation) (g pace.Grant, 
 const longestPause = 31 * 24 * time.Hour
 
 // pause changes the pause of a product token at an origin. Its times are those of the store's clock.
-func (f *Fleet) pause(origin, token string, change func(p *pace.Pause, now time.Duration) bool) error {
+func (f *Fleet) pause(origin, token string, change func(p *pace.Pause, now time.Duration) (keep time.Duration)) error {
 	const tries = 20 // other gates may change it at the same time
 	ctx, name := context.Background(), f.key("pause", origin+" "+token)
 	for range tries {
@@ -175,16 +175,17 @@ func (f *Fleet) pause(origin, token string, change func(p *pace.Pause, now time.
 			return err
 		}
 		var p pace.Pause
-		if text != nil && json.Unmarshal(text, &p) != nil || p.Ends <= now {
+		if text != nil && json.Unmarshal(text, &p) != nil {
 			p = pace.Pause{}
 		}
-		if !change(&p, now) {
+		keep := change(&p, now)
+		if keep == 0 {
 			return nil
 		}
 		if text, err = json.Marshal(p); err != nil {
 			return err
 		}
-		if saved, err := f.saveValue(ctx, name, version, text, min(p.Ends-now, longestPause)); err != nil || saved {
+		if saved, err := f.saveValue(ctx, name, version, text, min(keep, longestPause)); err != nil || saved {
 			return err
 		}
 	}

@@ -405,7 +405,7 @@ func TestPermission(t *testing.T) {
 // pauseRow returns the row of a pause.
 func pauseRow(t *testing.T, c pace.Clock) (row int) {
 	t.Helper()
-	if err := c.Pause("a", "b", func(p *pace.Pause, _ time.Duration) bool { row = p.Row; return false }); err != nil {
+	if err := c.Pause("a", "b", func(p *pace.Pause, _ time.Duration) time.Duration { row = p.Row; return 0 }); err != nil {
 		t.Error(err)
 	}
 	return row
@@ -416,12 +416,12 @@ func TestPauses(t *testing.T) {
 	redis := gatetest.Redis(t)
 	gates := opened(t, 2, redis.Address(), newWeb())
 	a, b := gates[0].Clock(), gates[1].Clock()
-	begin := func(p *pace.Pause, now time.Duration) bool {
-		*p = pace.Pause{Since: now, Until: now + 10*time.Second, Ends: now + time.Minute, Row: p.Row + 1}
-		return true
+	begin := func(p *pace.Pause, now time.Duration) time.Duration {
+		*p = pace.Pause{Since: now, Until: now + 10*time.Second, Row: p.Row + 1}
+		return time.Minute
 	}
 	calls := 0
-	err := a.Pause("a", "b", func(p *pace.Pause, now time.Duration) bool {
+	err := a.Pause("a", "b", func(p *pace.Pause, now time.Duration) time.Duration {
 		if calls++; calls == 1 {
 			if err := b.Pause("a", "b", begin); err != nil {
 				t.Error(err)
@@ -436,10 +436,7 @@ func TestPauses(t *testing.T) {
 		t.Errorf("a pause is kept for %s ms", left)
 	}
 	// One that has ended does not count.
-	if err := a.Pause("a", "b", func(p *pace.Pause, now time.Duration) bool {
-		p.Ends = now + time.Millisecond
-		return true
-	}); err != nil {
+	if err := a.Pause("a", "b", func(*pace.Pause, time.Duration) time.Duration { return time.Millisecond }); err != nil {
 		t.Fatal(err)
 	}
 	gatetest.Becomes(t, 10*time.Second, "the pause has ended", func() bool { return pauseRow(t, b) == 0 })
@@ -468,7 +465,7 @@ func TestStartsInStore(t *testing.T) {
 				n := random.IntN(len(given))
 				r.Returned, want.Returned = given[n], wants[n]
 			case n == 1:
-				r = pace.Reservation{Interval: time.Hour, Starts: 1 + random.IntN(20), Step: time.Hour / 64, Own: random.IntN(10), Missed: max(random.IntN(10)-5, 0), Since: -1, Memory: time.Hour}
+				r = pace.Reservation{Interval: time.Hour, Starts: 1 + random.IntN(20), Step: time.Hour / 64, Missed: max(random.IntN(10)-5, 0), Since: -1, Memory: time.Hour}
 				want = r
 			}
 			r.Key = fmt.Sprint(round)

@@ -25,23 +25,23 @@ type Budget struct {
 	Window   time.Duration `yaml:"window"`
 }
 
-// limit returns the limit by the first budget for a request; ok is false if there is none. A host is all its origins
+// limit returns the limit by the first budget for a request, the zero value if there is none. A host is all its origins
 // together.
-func (c *Config) limit(r *Request) (l Limit, ok bool) {
+func (c *Config) limit(r *Request) Limit {
 	if len(c.Budgets) == 0 {
-		return l, false
+		return Limit{}
 	}
 	u, err := url.Parse(r.Origin)
 	if err != nil {
-		return l, false
+		return Limit{}
 	}
 	host := u.Hostname()
 	for i, b := range c.Budgets {
 		if (len(b.Crawlers) == 0 || slices.Contains(b.Crawlers, r.Crawler)) && slices.ContainsFunc(b.Hosts, func(g glob.Glob) bool { return g.Match(host) }) {
-			return Limit{Key: r.Crawler + " " + host, Starts: b.Requests, Window: b.Window, Entry: i + 1}, true
+			return Limit{Key: r.Crawler + " " + host, Starts: b.Requests, Window: b.Window, Entry: i + 1}
 		}
 	}
-	return l, false
+	return Limit{}
 }
 
 // Check reports mistakes. crawlers has the names of all crawlers.

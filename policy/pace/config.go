@@ -65,6 +65,7 @@ func (c *Config) measure(r *Request) bool {
 	if r.Subresource && c.Subresources == Free {
 		return false
 	}
+	r.limit = c.limit(r)
 	if c.MinDelay > 0 {
 		r.distance = Distance{Interval: c.MinDelay, By: ByMinDelay}
 	}

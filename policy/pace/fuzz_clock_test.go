@@ -195,8 +195,8 @@ func (f *fuzzFleet) check(t *testing.T) {
 		checkIntervals(t, slices.DeleteFunc(slices.Clone(f.starts), func(r *fuzzRequest) bool { return f.gates[r] != gate }), 0)
 		p.mu.Lock()
 		for _, o := range p.origins {
-			if s := o.shared; o.waiting > 0 || p.waiting > 0 || p.calls > 0 || s != nil && (s.slot != nil || s.asking) {
-				t.Errorf("gate %d: %d requests wait, or a reservation is left", gate, o.waiting)
+			if o.waiting > 0 || p.waiting > 0 || o.turn != nil {
+				t.Errorf("gate %d: %d requests wait, or one has the turn", gate, o.waiting)
 			}
 		}
 		p.mu.Unlock()

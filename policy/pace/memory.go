@@ -14,9 +14,12 @@ const (
 	sweepInterval = 30 * time.Second
 )
 
-// remember returns a new origin, nil if there are too many.
-func (p *Pacer) remember(name string, now time.Duration) *origin {
-	if len(p.origins) >= maxOrigins && now-p.swept > time.Second {
+// remember returns an origin, a new one if it is not known, nil if there are too many.
+func (p *Pacer) remember(name string) *origin {
+	if o := p.origins[name]; o != nil {
+		return o
+	}
+	if now := p.now(); len(p.origins) >= maxOrigins && now-p.swept > time.Second {
 		if p.sweep(now, forever); len(p.origins) >= maxOrigins {
 			p.sweep(now, p.settings.MaxDelay) // or names of one origin with a Crawl-delay of years take all places
 		}
@@ -30,7 +33,7 @@ func (p *Pacer) remember(name string, now time.Duration) *origin {
 	return o
 }
 
-// count returns the count for a limit by its key, nil if there are too many.
+// count returns the count for a limit, nil if there are too many.
 func (p *Pacer) count(key countKey, window time.Duration) *count {
 	c := p.counts[key]
 	if c == nil {
@@ -59,7 +62,7 @@ func (p *Pacer) sweepAgain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sweep(p.now(), forever)
-	if p.sweeping = false; len(p.origins)+len(p.counts) > 0 && !p.closed {
+	if p.sweeping = false; len(p.origins)+len(p.counts) > 0 && p.closing.Err() == nil {
 		p.sweepLater()
 	}
 }
@@ -68,14 +71,13 @@ func (p *Pacer) sweepAgain() {
 func (p *Pacer) sweep(now, longest time.Duration) {
 	p.swept = now
 	for name, o := range p.origins {
-		if o.idle(now, longest) {
+		if o.idle(now, longest, &p.settings) {
 			delete(p.origins, name)
 		}
 	}
 	for name, c := range p.counts {
-		if c.asking == 0 && c.until <= now && c.own.within(c.keep, p.sinceStart()) == 0 {
+		if c.own.within(c.keep, p.sinceStart()) == 0 {
 			p.steps -= len(c.own)
-			delete(p.missed, name)
 			delete(p.counts, name)
 		}
 	}

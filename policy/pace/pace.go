@@ -29,10 +29,21 @@ type Request struct {
 
 	distance Distance      // by the settings
 	memory   time.Duration // how long a start is remembered, at least
+	limit    Limit         // by a budget; zero: none
 }
 
 // paced reports whether the request keeps an interval to others, or others do to it.
 func (r *Request) paced() bool { return r.distance.Interval > 0 || r.memory > 0 }
+
+// tooLate returns the error for the request.
+func (r *Request) tooLate(after time.Duration, by Source) *TooLate {
+	return &TooLate{After: max(after, 0), By: by, Distance: r.distance}
+}
+
+// noPlace returns the error for the request if what it needs can't be remembered.
+func (r *Request) noPlace(by Source) *TooLate {
+	return &TooLate{After: sweepInterval, By: by, Full: true, Distance: r.distance}
+}
 
 // A Source is what delays a request.
 type Source string
@@ -69,51 +80,42 @@ var ErrClosed = errors.New("the gate is ending")
 
 // A Pacer has the clocks and the queues of all origins. Its methods are safe for concurrent use.
 type Pacer struct {
-	epoch time.Time // with a monotonic clock: times are durations since then
-	clock Clock     // that other gates share; nil: there is none
+	epoch   time.Time       // with a monotonic clock: times are durations since then
+	clock   Clock           // that other gates share; nil: there is none
+	closing context.Context // ends with Close
+	close   context.CancelFunc
 
 	mu       sync.Mutex
 	settings Config
 	origins  map[string]*origin
-	counts   map[countKey]*count  // of limits
-	steps    int                  // of all counts
-	missed   map[countKey]int     // starts that the clock must be told of
-	noted    map[countKey]Kept    // starts for the next call of Kept; nil: there was none
-	queued   map[*origin]struct{} // those for which requests wait
-	waiting  int
-	closed   bool
-	sweeping bool // a removal is scheduled
+	waiting  int                 // requests
+	factor   int                 // of intervals: the number of gates if the last call of the clock has failed, else 1
+	losses   int                 // how often the clock may have lost its starts
+	counts   map[countKey]*count // of limits
+	steps    int                 // of all counts
+	noted    map[countKey]Kept   // starts for the next call of Kept; nil: there was none
+	sweeping bool                // a removal is scheduled
 	swept    time.Duration
-	calls    int // of clock in the background
 }
 
 // New returns a Pacer. Its starts are shared with other gates by a clock; nil: they are not.
 func New(s Config, clock Clock) *Pacer {
-	return &Pacer{
-		epoch: time.Now(), clock: clock, settings: s,
-		origins: map[string]*origin{}, counts: map[countKey]*count{}, queued: map[*origin]struct{}{},
+	p := &Pacer{
+		epoch: time.Now(), clock: clock, settings: s, factor: 1,
+		origins: map[string]*origin{}, counts: map[countKey]*count{},
 	}
+	p.closing, p.close = context.WithCancel(context.Background())
+	return p
 }
 
-// Use puts changed settings in force, for requests that wait too. They keep their places, and may wait for as
-// long as before.
+// Use puts changed settings in force, for requests that come from now on. A shorter BackOff ends pauses earlier.
 func (p *Pacer) Use(s Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.settings = s
-	for _, c := range p.counts {
-		c.until = 0 // the limits may be others
-	}
 	for _, o := range p.origins {
 		o.boundPauses(s.BackOff)
-	}
-	now := p.now()
-	for o := range p.queued {
-		for w := range o.all() {
-			s.measure(&w.request)
-			w.deadline = max(w.deadline, w.arrived+min(s.MaxWait, forever))
-		}
-		p.pumpSoon(o, now)
+		p.pass(o)
 	}
 }
 
@@ -127,85 +129,47 @@ type Turn struct {
 	pacer   *Pacer
 	request Request
 	start   time.Duration
-	first   bool // after a pause
 }
 
 // Wait returns when the request may start. Its errors are [*TooLate], [ErrClosed] and that of ctx.
 // The caller must call [Turn.Done] when the origin has answered. The turn is nil if the request does not count.
 func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
-	arrived := p.now()
-	for {
-		turn, err := p.await(ctx, r, arrived)
-		if turn == nil || err != nil {
-			return nil, err
-		}
-		ok, err := p.admit(turn)
-		if err != nil {
-			turn.Done(Response{})
-			return nil, err
-		}
-		if ok {
-			return turn, nil
-		}
-	}
-}
-
-// admit reports whether a request that has its turn may start. The lock is not held, since other gates may be asked.
-func (p *Pacer) admit(t *Turn) (ok bool, err error) {
-	if ok, err = p.admitAfterPause(t); !ok || err != nil {
-		return false, err
-	}
-	return true, p.spend(t)
-}
-
-// await returns when the request has its turn by what this gate knows, and by the shared starts.
-func (p *Pacer) await(ctx context.Context, r Request, arrived time.Duration) (*Turn, error) {
-	w, turn, err := p.enter(r, arrived)
-	if w == nil {
-		return turn, err
-	}
-	select {
-	case <-w.over:
-	case <-ctx.Done():
-		p.leave(w, ctx.Err()) // does nothing if the turn came at the same moment: other requests keep their interval to it
-	}
-	return w.turn, w.err
-}
-
-// enter starts a request at once, or queues it.
-func (p *Pacer) enter(r Request, arrived time.Duration) (*waiter, *Turn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.now()
 	if !p.settings.measure(&r) {
-		return nil, nil, nil
+		return nil, nil
 	}
-	o := p.origins[r.Origin]
-	deadline := arrived + min(p.settings.MaxWait, forever)
-	a := p.foresee(o, &r, now, deadline)
-	if err := a.err(); err != nil {
-		return nil, nil, err
+	w := p.newWaiter(r)
+	if err := p.enter(w); err != nil {
+		return nil, err
 	}
-	if o == nil && r.paced() {
-		if o = p.remember(r.Origin, now); o == nil {
-			return nil, nil, &TooLate{After: sweepInterval, By: ByInterval, Full: true, Distance: r.distance}
+	defer p.leave(w)
+	for {
+		turn, until, err := p.advance(w)
+		if turn != nil || err != nil {
+			return turn, err
+		}
+		if err := p.sleep(ctx, w, until); err != nil {
+			return nil, err
 		}
 	}
-	if shared := p.share(o, r); !a.waits && !shared {
-		return nil, p.start(o, r, now), nil
+}
+
+// sleep waits until a time, or until the waiter is woken. The lock is released meanwhile.
+func (p *Pacer) sleep(ctx context.Context, w *waiter, until time.Duration) error {
+	timer := time.NewTimer(until - p.now())
+	defer timer.Stop()
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	select {
+	case <-p.closing.Done():
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.awake:
+	case <-timer.C:
 	}
-	if a.waits && p.closed {
-		return nil, nil, ErrClosed
-	}
-	w := &waiter{request: r, by: a.by, origin: o, arrived: arrived, deadline: deadline, over: make(chan struct{})}
-	w.urgent = r.distance.Interval > p.settings.MaxDelay
-	o.queue(w)
-	p.queued[o] = struct{}{}
-	p.waiting++
-	if next := p.pump(o, now); next != nil {
-		p.ask(o, next)
-	}
-	return w, nil, nil
+	return nil
 }
 
 // Observe counts the start of a request that does not wait, and returns what would have happened to
@@ -213,28 +177,20 @@ func (p *Pacer) enter(r Request, arrived time.Duration) (*waiter, *Turn, error) 
 func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.now()
 	if !p.settings.measure(&r) {
 		return 0, nil, nil
 	}
-	o := p.origins[r.Origin]
-	a := p.foresee(o, &r, now, now+min(p.settings.MaxWait, forever))
-	if o == nil && r.paced() {
-		o = p.remember(r.Origin, now)
-	}
-	early := o != nil && o.paused(r.Token) > now
-	turn = p.start(o, r, now)
-	turn.By = a.by
-	if early {
+	w := p.newWaiter(r)
+	hold, by, err := p.foresee(w)
+	turn = p.start(w)
+	turn.Held, turn.By = 0, by
+	if o := w.origin; o != nil && o.paused(r.Token) > turn.start {
 		turn.start = never // it does not obey the pause, so its answer neither doubles nor ends it
 	}
-	if o != nil && p.share(o, r) {
-		p.tell(o, false)
+	if p.shares(&r) && w.origin != nil {
+		p.tell(w.origin)
 	}
-	p.spendObserved(turn)
-	if err = a.err(); err == nil && a.waits {
-		hold = max(a.at-now, 1)
-	}
+	turn.Allowance, _ = p.spend(&r, true)
 	return hold, turn, err
 }
 
@@ -243,69 +199,18 @@ func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 func (p *Pacer) Started(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.now()
-	o := p.origins[name]
+	o := p.remember(name)
 	if o == nil {
-		if o = p.remember(name, now); o == nil {
-			return
-		}
+		return
 	}
-	o.fetched = now
-	o.memory = max(o.memory, p.settings.MaxDelay)
-	p.tell(o, true)
+	o.fetched = p.now()
+	if p.clock != nil && o.memory > 0 {
+		o.fetch = p.tell(o)
+	}
 }
 
 // Close ends the waiting of all requests. Requests that need not wait may still start.
-func (p *Pacer) Close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	for o := range p.queued {
-		p.drain(o)
-	}
-}
-
-// drain ends the waiting of all requests for an origin.
-func (p *Pacer) drain(o *origin) {
-	for w := range o.all() {
-		p.remove(w)
-		w.end(nil, ErrClosed)
-	}
-	p.pump(o, p.now())
-}
+func (p *Pacer) Close() { p.close() }
 
 // now returns the time since the epoch. A wall clock that jumps does not change it.
 func (p *Pacer) now() time.Duration { return time.Since(p.epoch) }
-
-// start starts a request. O may be nil.
-func (p *Pacer) start(o *origin, r Request, now time.Duration) *Turn {
-	t := &Turn{Distance: r.distance, pacer: p, request: r, start: now}
-	if o != nil {
-		t.first = o.started(r, now)
-	}
-	return t
-}
-
-// remove removes a request from its queue.
-func (p *Pacer) remove(w *waiter) {
-	w.origin.remove(w)
-	p.waiting--
-}
-
-// leave ends the waiting of a request after its client has left, with an error.
-func (p *Pacer) leave(w *waiter, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if w.ended() {
-		return
-	}
-	p.remove(w)
-	w.end(nil, err)
-	p.pumpSoon(w.origin, p.now())
-}
-
-// refuse ends the waiting of a request with a turn that would come too late.
-func (p *Pacer) refuse(w *waiter, after time.Duration, by Source) {
-	p.remove(w)
-	w.end(nil, &TooLate{After: after, By: by, Distance: w.request.distance})
-}

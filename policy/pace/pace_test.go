@@ -191,7 +191,7 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// TestHeldNoLonger: a request that others have delayed is refused when MaxWait has passed.
+// TestHeldNoLonger: a request that others have delayed is refused when its turn would come after MaxWait.
 func TestHeldNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSchedule(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
@@ -201,7 +201,7 @@ func TestHeldNoLonger(t *testing.T) {
 		for _, name := range []string{"b", "c"} {
 			s.send(t.Context(), name, to(name, time.Second), ok)
 		}
-		s.wants(t, "0s a0", "2s a1", "3s b", "4s c", "5s a2 too late by 1s, interval, full false")
+		s.wants(t, "0s a0", "2s a1", "3s b", "4s a2 too late by 2s, interval, full false", "4s c")
 	})
 }
 
@@ -218,24 +218,34 @@ func TestClientLeaves(t *testing.T) {
 	})
 }
 
-// TestClientLeavesAtTurn: a request has started if its client leaves at the moment of its turn. Others have waited for
-// that turn, so it must not be lost.
+// TestClientLeavesAtTurn: if a client leaves at the moment of its turn, the turn is not lost: the request starts, or the next
+// one does.
 func TestClientLeavesAtTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSchedule(usual)
 		s.send(t.Context(), "first", to("a", 2*time.Second), ok)
-		w, _, err := s.enter(to("a", 2*time.Second), s.now())
-		if err != nil {
-			t.Fatal(err)
+		ctx, leave := context.WithTimeout(t.Context(), 2*time.Second)
+		defer leave()
+		left := make(chan error)
+		go func() {
+			_, err := s.Wait(ctx, to("a", 2*time.Second))
+			left <- err
+		}()
+		synctest.Wait()
+		next := make(chan time.Duration)
+		go func() {
+			if _, err := s.Wait(t.Context(), to("a", 2*time.Second)); err != nil {
+				t.Error(err)
+			}
+			next <- time.Since(s.begun)
+		}()
+		want := 2 * time.Second
+		if <-left == nil {
+			want = 4 * time.Second
 		}
-		time.Sleep(2 * time.Second) // fake clock
-		synctest.Wait()             // the turn has come
-		s.leave(w, context.Canceled)
-		if w.turn == nil || w.err != nil {
-			t.Errorf("the turn is lost: %v", w.err)
+		if got := <-next; got != want {
+			t.Errorf("the next request starts after %v, want %v", got, want)
 		}
-		w.turn.Done(ok)
-		s.wants(t, "0s first")
 	})
 }
 
@@ -290,38 +300,20 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestUse: changed settings are in force for requests that wait, at their next turn. They keep their places, and
-// may wait for as long as before.
+// TestUse: changed settings are in force for requests that come from then on. Those that wait keep their distances, and wait
+// for as long as before.
 func TestUse(t *testing.T) {
-	for name, test := range map[string]struct {
-		interval time.Duration // after a second
-		settings Config
-		want     []string
-	}{
-		"shorter": {1500 * time.Millisecond, usual, []string{"0s a0", "1.5s a1", "3s a2", "4.5s new"}},
-		"none":    {0, usual, []string{"0s a0", "1s a1", "1s a2", "1s new"}},
-		"longer":  {6 * time.Second, usual, []string{"0s a0", "6s a1", "12s a2", "18s new"}},
-		"a shorter wait": {2 * time.Second, Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Second, MaxQueue: 1},
-			[]string{"0s a0", "1s new too late by 5s, interval, full false", "2s a1", "4s a2"}},
-		"a longer wait":        {15 * time.Second, Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Minute, MaxQueue: 10}, []string{"0s a0", "15s a1", "30s a2", "45s new"}},
-		"longer than it waits": {15 * time.Second, usual, []string{"0s a0", "1s new too late by 44s, interval, full false", "15s a1", "20s a2 too late by 10s, interval, full false"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newSchedule(usual)
-				r := to("a", 4*time.Second)
-				for i := range 3 {
-					s.send(t.Context(), fmt.Sprint("a", i), r, ok)
-				}
-				time.Sleep(time.Second) // fake clock
-				test.settings.CrawlDelay, test.settings.MinDelay = Announce, test.interval
-				s.Use(test.settings)
-				synctest.Wait()
-				s.send(t.Context(), "new", r, ok)
-				s.wants(t, test.want...)
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSchedule(usual)
+		r := to("a", 4*time.Second)
+		for i := range 3 {
+			s.send(t.Context(), fmt.Sprint("a", i), r, ok)
+		}
+		s.Use(Config{MinDelay: time.Second, MaxDelay: time.Minute, MaxWait: 10 * time.Second, MaxQueue: 3})
+		s.send(t.Context(), "new", r, ok)
+		s.send(t.Context(), "full", r, ok)
+		s.wants(t, "0s a0", "0s full too late by 10s, interval, full true", "4s a1", "8s a2", "9s new")
+	})
 }
 
 // TestUseBackOff: a shorter BackOff shortens the pauses for which requests wait; without one there are none.

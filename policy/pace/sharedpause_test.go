@@ -215,11 +215,11 @@ func TestSharedPauseHostile(t *testing.T) {
 			pause Pause
 			want  time.Duration
 		}{
-			"from the future": {Pause{Since: 3 * time.Hour, Until: 4 * time.Hour, Ends: 5 * time.Hour, Row: 1}, 0},
-			"without an end":  {Pause{Since: 1, Until: forever, Ends: forever, Row: 1 << 62}, time.Minute},
-			"without a begin": {Pause{Since: never, Until: never, Ends: forever, Row: 255, First: true}, 0},
-			"over":            {Pause{Since: 1, Until: 2, Ends: 3, Row: -1}, 0},
-			"a negative row":  {Pause{Since: 1, Until: 2, Ends: forever, Row: -1}, 0},
+			"from the future": {Pause{Since: 3 * time.Hour, Until: 4 * time.Hour, Row: 1}, 0},
+			"without an end":  {Pause{Since: 1, Until: forever, Row: 1 << 62}, time.Minute},
+			"without a begin": {Pause{Since: never, Until: never, Row: 255, First: true}, 0},
+			"over":            {Pause{Since: 1, Until: 2, Row: -1}, 0},
+			"a negative row":  {Pause{Since: 1, Until: 2, Row: -1}, 0},
 		} {
 			g := newGates(1, Config{CrawlDelay: Obey, BackOff: time.Minute})
 			g.clock.pauses["http://shop.example:80 a"] = test.pause

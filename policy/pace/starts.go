@@ -12,7 +12,6 @@ type Reservation struct {
 	Starts   int           // so many may be in Interval, instead of one; 0: one
 	Step     time.Duration // starts in one step are counted together; 0: none are
 	Missed   int           // with Step: so many starts that were not reserved are to count as of now
-	Own      int           // with Step: so many starts of this gate in Interval are to count, at least
 	Since    time.Duration // since this gate's own last start, which is to count; negative: it knows of none
 	Longest  time.Duration // a start that is farther away is not reserved; negative: none is
 	Memory   time.Duration // how long starts count
@@ -46,7 +45,7 @@ const (
 )
 
 // Reserve reserves the next start: now, or as soon as fewer than r.Starts are in the interval before it,
-// whichever is later. Before that it applies r.Returned, r.Since, r.Missed and r.Own, also if it then reserves nothing.
+// whichever is later. Before that it applies r.Returned, r.Since and r.Missed, also if it then reserves nothing.
 func (s *Starts) Reserve(r Reservation, now time.Duration) (g Grant) {
 	all := *s
 	if len(all) == 0 || slices.ContainsFunc(all, func(s Step) bool { return s.Last > now+farAhead }) {
@@ -61,9 +60,6 @@ func (s *Starts) Reserve(r Reservation, now time.Duration) (g Grant) {
 	}
 	if r.Step > 0 && r.Missed > 0 {
 		all = all.with(Step{now, r.Missed}, r.Step)
-	}
-	if missing := r.Own - all.within(r.Interval, now); r.Step > 0 && missing > 0 {
-		all = slices.Insert(all, 0, Step{now, missing})
 	}
 	start, sum, most := now, 0, max(r.Starts, 1)
 	for _, step := range all {

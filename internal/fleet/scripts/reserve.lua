@@ -1,10 +1,10 @@
 -- KEYS: the starts with one key. ARGV, as in a pace.Reservation, times in microseconds: interval, starts, step,
--- own, since (or -1), longest (or -1), memory, returned (or 0), missed. Returns wait, start, and how many are left.
+-- since (or -1), longest (or -1), memory, returned (or 0), missed. Returns wait, start, and how many are left.
 --
 -- It does what Starts.Reserve of policy/pace does. The value is a list of times, the latest first. "TIME:N" are N
 -- starts that are counted together. A 0 at the end says that there was no start before.
-local interval, most, step, own = tonumber(ARGV[1]), math.max(tonumber(ARGV[2]), 1), tonumber(ARGV[3]), tonumber(ARGV[4])
-local since, longest, memory = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local interval, most, step = tonumber(ARGV[1]), math.max(tonumber(ARGV[2]), 1), tonumber(ARGV[3])
+local since, longest, memory = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local now = now()
 
 local all = {}
@@ -35,7 +35,7 @@ end
 
 for i, s in ipairs(all) do
   -- The last of a list that was cut stays, since the start before it is not known.
-  if s.last > 0 and decimal(s.last) == ARGV[8] and i < #all then table.remove(all, i) break end
+  if s.last > 0 and decimal(s.last) == ARGV[7] and i < #all then table.remove(all, i) break end
 end
 if since >= 0 and now - since > all[1].last then table.insert(all, 1, {last = now - since, n = 1}) end
 -- count adds starts, which are the latest; those in one step are counted together.
@@ -46,10 +46,8 @@ local function count(last, n)
     table.insert(all, 1, {last = last, n = n})
   end
 end
-local missed = tonumber(ARGV[9])
+local missed = tonumber(ARGV[8])
 if step > 0 and missed > 0 then count(now, missed) end
-local missing = own - within()
-if step > 0 and missing > 0 then table.insert(all, 1, {last = now, n = missing}) end
 
 local start, sum = now, 0
 for _, s in ipairs(all) do
