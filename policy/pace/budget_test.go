@@ -120,3 +120,12 @@ func TestBudgetShared(t *testing.T) {
 		})
 	}
 }
+
+// TestBudgetRealClock: by a clock that goes on between two looks, as that of synctest does not, a budget is not spent early.
+func TestBudgetRealClock(t *testing.T) {
+	p := New(withBudget("shop.example"), nil)
+	defer p.Close()
+	if n, late := take(t, p, to("a", 0), 101); n != 100 || late == nil {
+		t.Errorf("%d started, then %v", n, late)
+	}
+}

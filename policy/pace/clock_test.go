@@ -422,6 +422,24 @@ func TestStopped(t *testing.T) {
 	})
 }
 
+// TestSharedUse: a longer interval is in force for a request that has reserved a start already.
+func TestSharedUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(2, usual)
+		for i := range 2 {
+			g.send(t.Context(), 0, fmt.Sprint("a", i), to("a", 2*time.Second))
+		}
+		time.Sleep(time.Second) // fake clock
+		changed := usual
+		changed.CrawlDelay, changed.MinDelay = Announce, 10*time.Second
+		g.pacers[0].Use(changed)
+		synctest.Wait()
+		g.send(t.Context(), 1, "b", to("b", 2*time.Second))
+		g.wants(t, "0s a0", "10s a1", "12s b")
+		g.closed(t)
+	})
+}
+
 // A request whose turn is now has not waited, however long the clock takes to say so.
 func TestSharedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

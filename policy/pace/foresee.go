@@ -22,7 +22,7 @@ func (p *Pacer) foresee(w *waiter) (wait time.Duration, by Source, err error) {
 			at, by = until, ByPause
 		}
 	}
-	if err := p.spent(r, at); err != nil {
+	if err := p.spent(r, at-now); err != nil {
 		return 0, ByBudget, err
 	}
 	if by == "" {

@@ -43,8 +43,8 @@ func (l *Limit) reservation(starts int) Reservation {
 	return Reservation{Key: l.name(), Interval: l.Window, Starts: starts, Step: l.Window / 64, Since: -1, Memory: l.Window}
 }
 
-// spent refuses a request that may start at a time if its limit is reached until later, by what this gate knows.
-func (p *Pacer) spent(r *Request, at time.Duration) error {
+// spent refuses a request that may start after some time if its limit is reached for longer, by what this gate knows.
+func (p *Pacer) spent(r *Request, after time.Duration) error {
 	l := &r.limit
 	if l.Starts == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (p *Pacer) spent(r *Request, at time.Duration) error {
 	peek := l.reservation(l.Starts)
 	peek.Longest = -1
 	wait := p.add(l, c, peek).Wait
-	if p.now()+wait <= at {
+	if wait <= after {
 		return nil
 	}
 	return &TooLate{After: wait, By: ByBudget, Distance: r.distance, Limit: *l}

@@ -108,13 +108,22 @@ func New(s Config, clock Clock) *Pacer {
 	return p
 }
 
-// Use puts changed settings in force, for requests that come from now on. A shorter BackOff ends pauses earlier.
+// Use puts changed settings in force, for requests that wait too. They keep their places, and may wait for as long as
+// before.
 func (p *Pacer) Use(s Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.settings = s
 	for _, o := range p.origins {
 		o.boundPauses(s.BackOff)
+		for _, l := range o.lines {
+			for _, w := range l.waiters {
+				s.measure(&w.request)
+			}
+		}
+		if o.turn != nil {
+			o.turn.wake()
+		}
 		p.pass(o)
 	}
 }

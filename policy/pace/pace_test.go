@@ -300,20 +300,37 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestUse: changed settings are in force for requests that come from then on. Those that wait keep their distances, and wait
-// for as long as before.
+// TestUse: changed settings are in force for requests that wait. They keep their places, and may wait for as long as
+// before.
 func TestUse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(usual)
-		r := to("a", 4*time.Second)
-		for i := range 3 {
-			s.send(t.Context(), fmt.Sprint("a", i), r, ok)
-		}
-		s.Use(Config{MinDelay: time.Second, MaxDelay: time.Minute, MaxWait: 10 * time.Second, MaxQueue: 3})
-		s.send(t.Context(), "new", r, ok)
-		s.send(t.Context(), "full", r, ok)
-		s.wants(t, "0s a0", "0s full too late by 10s, interval, full true", "4s a1", "8s a2", "9s new")
-	})
+	for name, test := range map[string]struct {
+		interval time.Duration // after a second
+		settings Config
+		want     []string
+	}{
+		"shorter": {1500 * time.Millisecond, usual, []string{"0s a0", "1.5s a1", "3s a2", "4.5s new"}},
+		"none":    {0, usual, []string{"0s a0", "1s a1", "1s a2", "1s new"}},
+		"longer":  {6 * time.Second, usual, []string{"0s a0", "6s a1", "12s a2", "18s new"}},
+		"a shorter wait": {2 * time.Second, Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: time.Second, MaxQueue: 1},
+			[]string{"0s a0", "1s new too late by 5s, interval, full false", "2s a1", "4s a2"}},
+		"longer than it waits": {15 * time.Second, usual, []string{"0s a0", "1s new too late by 44s, interval, full false", "15s a1", "15s a2 too late by 15s, interval, full false"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSchedule(usual)
+				r := to("a", 4*time.Second)
+				for i := range 3 {
+					s.send(t.Context(), fmt.Sprint("a", i), r, ok)
+				}
+				time.Sleep(time.Second) // fake clock
+				test.settings.CrawlDelay, test.settings.MinDelay = Announce, test.interval
+				s.Use(test.settings)
+				synctest.Wait()
+				s.send(t.Context(), "new", r, ok)
+				s.wants(t, test.want...)
+			})
+		})
+	}
 }
 
 // TestUseBackOff: a shorter BackOff shortens the pauses for which requests wait; without one there are none.

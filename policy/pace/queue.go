@@ -230,7 +230,7 @@ func (p *Pacer) awaitTurn(w *waiter) (until time.Duration, err error) {
 		return 0, err
 	}
 	at := o.due(r)
-	if err := p.spent(r, max(at, now)); err != nil {
+	if err := p.spent(r, max(at-now, 0)); err != nil {
 		return 0, err
 	}
 	if p.shares(r) {
