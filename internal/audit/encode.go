@@ -22,6 +22,7 @@ func lineOf(r record.Record) ([]byte, error) {
 // the direction of text are escaped.
 func encode(r *record.Record) ([]byte, error) {
 	var line bytes.Buffer
+	line.Grow(1024) // nearly all records are shorter
 	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false) // so that a URL with "&" can be searched for
 	err := enc.Encode(r)
