@@ -96,7 +96,11 @@ func (p *Proxy) intercept(o *opening, conn net.Conn, rd *bufio.Reader) {
 	t.Conn = client.Buffered(conn, rd)
 	if client.IsTLS(first[0]) {
 		_ = t.SetDeadline(time.Now().Add(p.Limits.HeaderTimeout))
-		secure, err := p.hints.Handshake(t, p.tls, t.authority)
+		address := conn.LocalAddr().String()
+		if o.inbound.conn.redirected {
+			address = "" // it is the origin's
+		}
+		secure, err := p.hints.Handshake(t, p.tls, t.authority, address)
 		if err != nil {
 			why := TLSFailed
 			if client.GaveUp(err) {

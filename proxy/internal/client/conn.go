@@ -52,7 +52,8 @@ func (c *Conn) detect(p []byte) (n int) {
 		c.listener.Socks(c.leave(), bytes.Clone(p[:n]))
 	case recordTypeHandshake:
 		// Not in Read, where net/http would log a failure without its reason.
-		c.secure, c.err = c.listener.Hints.Handshake(NewPrefixed(c.Conn, bytes.Clone(p[:n])), c.listener.TLS, "the gate itself")
+		c.secure, c.err = c.listener.Hints.Handshake(NewPrefixed(c.Conn, bytes.Clone(p[:n])), c.listener.TLS,
+			"the gate itself", c.LocalAddr().String())
 	default:
 		return n
 	}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -50,29 +51,29 @@ func TestFailedHandshakes(t *testing.T) {
 	config := &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
 	insecure := &tls.Config{InsecureSkipVerify: true}
 	for _, c := range []struct {
-		name string
-		do   func(net.Conn)
-		want int
+		name           string
+		do             func(net.Conn)
+		gaveUp, warned bool
 	}{
-		{"nothing", func(net.Conn) {}, 0},
-		{"a byte", func(c net.Conn) { io.WriteString(c, "\x16") }, 0},
-		{"a part of the hello", func(c net.Conn) { io.WriteString(c, "\x16\x03\x01\x02\x00\x01\x00") }, 0},
-		{"a broken hello", func(c net.Conn) { io.WriteString(c, "\x16\x03\x01\x00\x02\x01\x00") }, 0},
-		{"another protocol", func(c net.Conn) { io.WriteString(c, "GET / HTTP/1.1\r\n\r\n") }, 0},
+		{"nothing", func(net.Conn) {}, true, false},
+		{"a byte", func(c net.Conn) { io.WriteString(c, "\x16") }, false, false},
+		{"a part of the hello", func(c net.Conn) { io.WriteString(c, "\x16\x03\x01\x02\x00\x01\x00") }, false, false},
+		{"a broken hello", func(c net.Conn) { io.WriteString(c, "\x16\x03\x01\x00\x02\x01\x00") }, true, false},
+		{"another protocol", func(c net.Conn) { io.WriteString(c, "GET / HTTP/1.1\r\n\r\n") }, false, false},
 		{"hangs up at the certificate", func(c net.Conn) {
 			_ = tls.Client(c, &tls.Config{InsecureSkipVerify: true, VerifyPeerCertificate: func([][]byte, [][]*x509.Certificate) error {
 				c.Close()
 				return errors.New("no")
 			}}).Handshake()
-		}, 0},
+		}, true, false},
 		{"rejects the certificate, TLS 1.2", func(c net.Conn) {
 			_ = tls.Client(c, &tls.Config{ServerName: "shop.example", RootCAs: x509.NewCertPool(), MaxVersion: tls.VersionTLS12}).Handshake()
-		}, 1},
+		}, true, true},
 		{"rejects the certificate, TLS 1.3", func(c net.Conn) {
 			_ = tls.Client(c, &tls.Config{ServerName: "shop.example", RootCAs: x509.NewCertPool()}).Handshake()
-		}, 1},
-		{"rejects the certificate with an alert in clear, as OpenSSL does", func(c net.Conn) { sendRecord(c, "\x14\x03\x03\x00\x01\x01\x15\x03\x03\x00\x02\x02\x30") }, 1},
-		{"accepts the certificate", func(c net.Conn) { _ = tls.Client(c, insecure).Handshake() }, 0},
+		}, true, true},
+		{"rejects the certificate with an alert in clear, as OpenSSL does", func(c net.Conn) { sendRecord(c, "\x14\x03\x03\x00\x01\x01\x15\x03\x03\x00\x02\x02\x30") }, true, true},
+		{"accepts the certificate", func(c net.Conn) { _ = tls.Client(c, insecure).Handshake() }, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -83,15 +84,18 @@ func TestFailedHandshakes(t *testing.T) {
 					theirs.Close()
 				}()
 				h := out.hints()
-				secure, err := h.Handshake(connFrom{ours, textAddr("192.0.2.7:4711")}, config, "shop.example:443")
+				secure, err := h.Handshake(connFrom{ours, textAddr("192.0.2.7:4711")}, config, "shop.example:443", "")
 				if (secure != nil) != (err == nil) {
 					t.Errorf("got %v and %v", secure, err)
 				}
 				if err == nil {
 					ours.Close()
 				}
-				if got := out.warnings(); got != c.want {
-					t.Errorf("%d warnings, want %d: %v, %s", got, c.want, err, out.String())
+				if gaveUp := err != nil && GaveUp(err); gaveUp != c.gaveUp {
+					t.Errorf("given up: %v, want %v: %v", gaveUp, c.gaveUp, err)
+				}
+				if warned := out.warnings() > 0; warned != c.warned {
+					t.Errorf("warned: %v, want %v: %v, %s", warned, c.warned, err, out.String())
 				}
 			})
 		})
@@ -107,22 +111,33 @@ func sendRecord(c net.Conn, record string) {
 	}}).Handshake()
 }
 
-// However many clients do not trust the CA, there is one line a minute.
+// TestTrustHintsAreBounded: there is one line an hour for an address, whatever the number of clients.
 func TestTrustHintsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out logBuffer
 		h, config := out.hints(), &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
-		for range 3 * 6 {
+		reject := func(client, address string) {
 			ours, theirs := net.Pipe()
 			go func() {
 				_ = tls.Client(theirs, &tls.Config{ServerName: "shop.example", RootCAs: x509.NewCertPool()}).Handshake()
 				theirs.Close()
 			}()
-			_, _ = h.Handshake(connFrom{ours, textAddr("192.0.2.7:4711")}, config, "shop.example:443")
-			time.Sleep(10 * time.Second) // fake clock
+			_, _ = h.Handshake(connFrom{ours, textAddr(client + ":4711")}, config, "shop.example:443", address)
 		}
-		if n := out.warnings(); n != 3 || !strings.Contains(out.String(), "others_since_last=5") {
-			t.Errorf("%d warnings in three minutes, want 3: %s", n, out.String())
+		for range 3 * 6 {
+			reject("192.0.2.7", "192.0.2.1:9309")
+			reject("192.0.2.8", "")
+			time.Sleep(10 * time.Minute) // fake clock
+		}
+		log := out.String()
+		if n := out.warnings(); n != 6 || strings.Count(log, "page=http://192.0.2.1:9309/") != 3 || strings.Count(log, "page="+clientsDoc) != 3 {
+			t.Errorf("%d warnings in three hours about two clients, want 6: %s", n, log)
+		}
+		for a := range 2 * maxWarned {
+			h.due(netip.AddrFrom4([4]byte{10, 0, byte(a >> 8), byte(a)}))
+		}
+		if n := len(h.warned); n != maxWarned {
+			t.Errorf("%d addresses are remembered, want %d", n, maxWarned)
 		}
 	})
 }
