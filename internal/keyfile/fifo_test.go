@@ -30,7 +30,7 @@ func TestLoadDoesNotWait(t *testing.T) {
 		}()
 		select {
 		case err := <-done:
-			wantError(t, kind, err, path, "not a regular file but "+kind, "robotsgate keys new ")
+			wantError(t, kind, err, path, "not a regular file", "robotsgate keys new ")
 		case <-time.After(10 * time.Second):
 			t.Fatalf("Load waits for %s", kind)
 		}

@@ -8,11 +8,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"runtime"
-	"syscall"
 )
 
 // maxBytes bounds a key file. A key takes 119 bytes.
@@ -39,44 +37,20 @@ func Load(path string) (*Key, error) {
 
 // read returns the contents of a key file.
 func read(path string) ([]byte, error) {
-	if info, err := os.Stat(path); err != nil {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
 		return nil, fileError(err)
-	} else if !info.Mode().IsRegular() {
-		return nil, notRegular(info)
-	}
-	// Without O_NONBLOCK, opening a pipe waits for a writer. Another file may have taken the path
-	// since the call of Stat.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, fileError(err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return nil, fileError(err)
-	} else if !info.Mode().IsRegular() {
-		return nil, notRegular(info)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
-	if err != nil {
-		return nil, fileError(err)
-	}
-	if len(data) > maxBytes {
+	case !info.Mode().IsRegular(): // opening a pipe waits for a writer
+		return nil, errors.New("not a regular file but a folder, a pipe, a socket or a device")
+	case info.Size() > maxBytes:
 		return nil, errors.New("larger than 64 KiB, which is too much for a key: an Ed25519 key in PEM is needed")
 	}
-	return data, nil
-}
-
-func notRegular(info fs.FileInfo) error {
-	kind := "a device"
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		kind = "a folder"
-	case mode&fs.ModeNamedPipe != 0:
-		kind = "a pipe"
-	case mode&fs.ModeSocket != 0:
-		kind = "a socket"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fileError(err)
 	}
-	return fmt.Errorf("not a regular file but %s", kind)
+	return data, nil
 }
 
 // fileError returns err without the path, which the caller adds.
@@ -114,16 +88,13 @@ func Create(path string) (*Key, error) {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		if pe, ok := errors.AsType[*fs.PathError](err); ok {
-			err = pe.Err
-		}
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	err = pem.Encode(f, &pem.Block{Type: "PRIVATE KEY", Bytes: der})
 	// The umask may have taken the owner's permissions.
 	if err = cmp.Or(err, f.Chmod(0o600), f.Sync(), f.Close()); err != nil {
 		os.Remove(path)
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	return New(private), nil
 }
