@@ -343,7 +343,7 @@ func TestTransparentLimits(t *testing.T) {
 	}
 	second := dialed(t, address)
 	io.WriteString(second, get("/b"))
-	if answer := proxytest.ReadAnswer(t, second, get("/b")); proxytest.StatusOf(answer) != "503" {
+	if answer, _ := io.ReadAll(second); len(answer) > 0 {
 		t.Errorf("got %s", answer)
 	}
 	first.Close()

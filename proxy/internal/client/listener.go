@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -22,8 +21,6 @@ type Listener struct {
 	Silence time.Duration // how long a client may read nothing of what is sent to it
 	Hints   *TrustHints
 	Log     *slog.Logger
-
-	rejecting atomic.Int64
 }
 
 // Accept waits for the next connection that is within the limits.
@@ -43,15 +40,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return c, nil
 		}
 		l.Limits.Reject(limit, client.String())
-		if l.rejecting.Add(1) > maxRejecting {
-			l.rejecting.Add(-1)
-			conn.Close()
-			continue
-		}
-		go func() {
-			defer l.rejecting.Add(-1)
-			rejectOverLimit(conn)
-		}()
+		conn.Close()
 	}
 }
 

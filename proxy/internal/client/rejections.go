@@ -3,12 +3,9 @@ package client
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
-	"net"
 	"slices"
 	"strings"
-	"time"
 
 	"robotsgate/internal/logtext"
 )
@@ -53,32 +50,4 @@ func (r *Rejections) Add(name string) (names []string) {
 	}
 	clear(r.unsaid)
 	return names[:min(len(names), 5)]
-}
-
-// overLimit is the response to a client over a limit on connections.
-const overLimit = "HTTP/1.1 503 Too many connections\r\nContent-Type: text/plain\r\nContent-Length: 40\r\n" +
-	"Retry-After: 1\r\nConnection: close\r\n\r\nrobotsgate: too many open connections.\r\n"
-
-// maxRejecting bounds the connections to which the response is being sent.
-const maxRejecting = 100
-
-// rejectOverLimit answers a client over a limit, and closes the connection. It first waits a
-// moment for the request: some clients do not expect a response before they have sent one, and
-// to close a connection with unread data can destroy the response (RFC 9112, section 9.6).
-func rejectOverLimit(conn net.Conn) {
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Second))
-	buf := make([]byte, 4<<10)
-	if n, _ := conn.Read(buf); n > 0 && (buf[0] == recordTypeHandshake || buf[0] == socks5) {
-		return // in TLS or SOCKS, a response in clear would look like a broken server
-	}
-	if _, err := io.WriteString(conn, overLimit); err != nil {
-		return
-	}
-	_ = CloseWrite(conn)
-	for range 16 { // the rest of the request
-		if _, err := conn.Read(buf); err != nil {
-			return
-		}
-	}
 }
