@@ -26,6 +26,7 @@ package proxy
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
@@ -83,8 +84,10 @@ type Proxy struct {
 	open       client.OpenConns // hijacked connections in use, for Shutdown
 	silent     client.OpenConns // tunnels in which the client has sent nothing yet
 	conns      client.ConnLimits
-	redirected client.Redirected
-	socks      client.Socks
+	redirected *client.ConnCounter
+	socks      *client.ConnCounter
+	ending     context.Context // ends when Shutdown is called
+	end        context.CancelFunc
 	address    atomic.Value // a string: where Serve listens
 	hints      client.TrustHints
 	requests   atomic.Int64 // in progress

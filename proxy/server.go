@@ -25,6 +25,8 @@ func New(o Options) (*Proxy, error) {
 		return nil, err
 	}
 	p := &Proxy{Options: o, forwarder: newForwarder(o.Log), tunnels: client.NewTunnels(), hints: client.TrustHints{Log: o.Log}, clients: clients{log: o.Log, verifier: auth.NewVerifier()}}
+	p.redirected, p.socks = client.NewRedirected(), client.NewSocks()
+	p.ending, p.end = context.WithCancel(context.Background())
 	p.conns.Log, p.conns.Max = o.Log, func() (total, perClient int) {
 		s := p.settings.Load()
 		return s.MaxConnections, s.MaxConnectionsPerClient
@@ -149,7 +151,7 @@ func (p *Proxy) Serve(l net.Listener) error {
 // Shutdown stops accepting connections, waits for requests in flight until ctx ends, and
 // then closes all connections.
 func (p *Proxy) Shutdown(ctx context.Context) error {
-	p.redirected.Close()
+	p.end()
 	p.silent.Close() // they have no request in flight
 	var wg sync.WaitGroup
 	var errs [3]error

@@ -47,7 +47,7 @@ func (p *Proxy) serveSocks(c *client.Conn, first []byte) {
 	_ = c.SetDeadline(time.Now().Add(p.Limits.HeaderTimeout)) // for all of it together
 	conn := client.NewPrefixed(c, first)
 	rd := bufio.NewReaderSize(conn, client.MaxFirstLine)
-	b := &beginning{connection: &connection{client: c, socks: true}, conn: conn, counter: &p.socks}
+	b := &beginning{connection: &connection{client: c, socks: true}, conn: conn, counter: p.socks}
 	s := p.settings.Load()
 	no := p.agreeOnMethod(b, s, rd)
 	if no == nil {

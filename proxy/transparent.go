@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -32,10 +31,7 @@ func (p *Proxy) Redirections() ConnCounts { return p.redirected.Counts() }
 // Host. A connection with a method Redirected() bool is refused if that returns false.
 func (p *Proxy) ServeTransparent(l net.Listener) error {
 	accepted := p.listener(l)
-	if !p.redirected.Begin(l) {
-		l.Close()
-		return nil
-	}
+	defer context.AfterFunc(p.ending, func() { l.Close() })()
 	p.serveTunnels()
 	for delay := time.Duration(0); ; {
 		conn, err := accepted.Accept()
@@ -47,7 +43,7 @@ func (p *Proxy) ServeTransparent(l net.Listener) error {
 			delay = 0
 			go p.serveRedirected(conn.(*client.Conn))
 			continue
-		case p.redirected.Ended():
+		case p.ending.Err() != nil:
 			return nil
 		case !ok || !temporary.Temporary():
 			return err
@@ -63,7 +59,7 @@ func (p *Proxy) serveRedirected(c *client.Conn) {
 	p.silent.Add(c)
 	defer p.silent.Remove(c)
 	defer p.recoverConn(c)
-	b := &beginning{connection: &connection{client: c, redirected: true}, conn: c, counter: &p.redirected}
+	b := &beginning{connection: &connection{client: c, redirected: true}, conn: c, counter: p.redirected}
 	var ok bool
 	if b.port, ok = client.OriginalPort(c); !ok {
 		p.redirected.Refuse(c, client.NotRedirected, p.Log)
@@ -92,10 +88,7 @@ type beginning struct {
 	asked   *tunnel  // to where the client has asked for, by SOCKS; nil: it has asked for nothing
 	byName  bool     // asked names a host, not an address
 	login   *auth.Login
-	counter interface {
-		Serve()
-		Refuse(c *client.Conn, reason client.ConnRefusal, log *slog.Logger)
-	}
+	counter *client.ConnCounter
 }
 
 // serveBeginning serves a connection that carries TLS or HTTP. The caller has set a deadline.

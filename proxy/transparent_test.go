@@ -236,7 +236,7 @@ func TestTransparentRefusalsAreLogged(t *testing.T) {
 		io.ReadAll(conn)
 	}
 	proxytest.Eventually(t, "all are counted", func() bool { return g.Proxy.Redirections().Refused[client.NoName] == 3 })
-	if got := logged.String(); strings.Count(got, "redirected connections are refused") != 1 || !strings.Contains(got, `reason=no-name clients="127.0.0.1 (1)"`) {
+	if got := logged.String(); strings.Count(got, "redirected connections are refused") != 1 || !strings.Contains(got, "reason=no-name client=127.0.0.1 others_since_last=0") {
 		t.Errorf("logged: %s", got)
 	}
 }

@@ -2,8 +2,7 @@ package client
 
 import (
 	"log/slog"
-	"strings"
-	"sync"
+	"sync/atomic"
 )
 
 // A ConnRefusal is why a connection without a request of HTTP is closed before any request.
@@ -15,48 +14,40 @@ type ConnCounts struct {
 	Refused map[ConnRefusal]int64
 }
 
-// A connCounter counts connections of one kind.
-type connCounter struct {
-	countMu sync.Mutex
-	served  int64
-	refused map[ConnRefusal]*Rejections
+// A ConnCounter counts connections of one kind: [NewRedirected] and [NewSocks] return one.
+type ConnCounter struct {
+	kind    string
+	advice  map[ConnRefusal]string // for each reason what is wrong, and what can be done
+	served  atomic.Int64
+	refused map[ConnRefusal]*Rejections // for each reason; only what it points to changes
+}
+
+func newConnCounter(kind string, advice map[ConnRefusal]string) *ConnCounter {
+	n := &ConnCounter{kind: kind, advice: advice, refused: map[ConnRefusal]*Rejections{}}
+	for reason := range advice {
+		n.refused[reason] = &Rejections{}
+	}
+	return n
 }
 
 // Serve counts a connection that is served.
-func (d *connCounter) Serve() {
-	d.countMu.Lock()
-	defer d.countMu.Unlock()
-	d.served++
-}
+func (n *ConnCounter) Serve() { n.served.Add(1) }
 
-// counts returns the counts, with the reasons that advice has.
-func (d *connCounter) counts(advice map[ConnRefusal]string) ConnCounts {
-	d.countMu.Lock()
-	defer d.countMu.Unlock()
-	refused := map[ConnRefusal]int64{}
-	for reason := range advice {
-		refused[reason] = d.refused[reason].Total()
+// Counts returns how many connections were served and refused.
+func (n *ConnCounter) Counts() ConnCounts {
+	counts := ConnCounts{n.served.Load(), map[ConnRefusal]int64{}}
+	for reason, r := range n.refused {
+		counts.Refused[reason] = r.total.Load()
 	}
-	return ConnCounts{d.served, refused}
+	return counts
 }
 
-// refuse counts a connection and closes it. Once a minute it logs the clients, with this text. The client sees the
-// end of its connection after it was counted.
-func (d *connCounter) refuse(c *Conn, reason ConnRefusal, log *slog.Logger, text string) {
+// Refuse counts a connection and closes it. Once a minute it logs a line. The client sees the end of its connection
+// after it was counted.
+func (n *ConnCounter) Refuse(c *Conn, reason ConnRefusal, log *slog.Logger) {
 	defer c.Close()
 	if alert, ok := alerts[reason]; ok {
 		defer SendAlert(c, alert)
 	}
-	d.countMu.Lock()
-	if d.refused == nil {
-		d.refused = map[ConnRefusal]*Rejections{}
-	}
-	if d.refused[reason] == nil {
-		d.refused[reason] = &Rejections{}
-	}
-	names := d.refused[reason].Add(LimitKey(AddrOf(c)).String())
-	d.countMu.Unlock() // before the log, which may block
-	if len(names) > 0 {
-		log.Warn(text, "reason", string(reason), "clients", strings.Join(names, ", "))
-	}
+	n.refused[reason].Add(log, n.kind+" are refused: "+n.advice[reason], LimitKey(AddrOf(c)).String(), "reason", string(reason))
 }

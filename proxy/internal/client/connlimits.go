@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -51,7 +50,7 @@ func (l *ConnLimits) Counts() (open, tunnels int, rejected map[string]int64) {
 	defer l.mu.Unlock()
 	rejected = map[string]int64{}
 	for limit, key := range limits {
-		rejected[key] = l.rejected[limit].total
+		rejected[key] = l.rejected[limit].total.Load()
 	}
 	return l.conns, l.tunnels, rejected
 }
@@ -132,14 +131,8 @@ func (l *ConnLimits) MarkTunnel(c *Conn) {
 	}
 }
 
-// Reject counts a rejected connection of a client or a crawler. Once a minute it logs their
-// names.
+// Reject counts a rejected connection of a client or a crawler. Once a minute it logs a line.
 func (l *ConnLimits) Reject(at Limit, name string) {
-	l.mu.Lock()
-	names, open := l.rejected[at].Add(name), l.conns
-	l.mu.Unlock() // before the log, which may block
-	if len(names) > 0 {
-		l.Log.Warn("connections are rejected: their clients have as many open as a limit allows; raise the limit, or find out why they open so many",
-			"limit", limits[at], "clients", strings.Join(names, ", "), "open", open)
-	}
+	l.rejected[at].Add(l.Log, "connections are rejected: their clients have as many open as a limit allows; raise the limit, or find out why they open so many",
+		name, "limit", limits[at])
 }

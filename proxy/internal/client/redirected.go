@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"log/slog"
 	"net"
 	"net/netip"
 	"strconv"
-	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -26,51 +24,9 @@ const (
 	Incomplete    ConnRefusal = "incomplete"     // no complete ClientHello or request line in time
 )
 
-// Redirected are the listeners of redirected connections, and counts of these.
-type Redirected struct {
-	mu        sync.Mutex
-	listeners []net.Listener
-	closed    bool
-	connCounter
-}
+// NewRedirected returns a counter of redirected connections.
+func NewRedirected() *ConnCounter { return newConnCounter("redirected connections", redirectAdvice) }
 
-// Begin notes a listener for Close. It returns false after Close.
-func (d *Redirected) Begin(l net.Listener) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return false
-	}
-	d.listeners = append(d.listeners, l)
-	return true
-}
-
-// Close closes the listeners.
-func (d *Redirected) Close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = true
-	for _, l := range d.listeners {
-		l.Close()
-	}
-}
-
-// Ended reports whether Close has been called.
-func (d *Redirected) Ended() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.closed
-}
-
-// Counts returns how many connections were served and refused.
-func (d *Redirected) Counts() ConnCounts { return d.counts(redirectAdvice) }
-
-// Refuse counts a connection and closes it. Once a minute it logs the clients.
-func (d *Redirected) Refuse(c *Conn, reason ConnRefusal, log *slog.Logger) {
-	d.refuse(c, reason, log, "redirected connections are refused: "+redirectAdvice[reason])
-}
-
-// redirectAdvice says for each reason what is wrong, and what can be done.
 var redirectAdvice = map[ConnRefusal]string{
 	NotRedirected: "their clients have connected to this listener themselves; give them the proxy's address, or redirect them",
 	IsOwn:         "they are the gate's own connections to origins; except the gate's user from the rules that redirect",

@@ -3,7 +3,6 @@ package client
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"net/netip"
 )
 
@@ -23,7 +22,6 @@ const (
 	SocksUnreachable ConnRefusal = "unreachable"  // the destination is no host name, or has no port
 )
 
-// socksAdvice says for each reason what is wrong, and what can be done.
 var socksAdvice = map[ConnRefusal]string{
 	SocksVersion:     "their clients speak SOCKS4, which the gate does not: give them its address with socks5h:// or http:// in front",
 	SocksMalformed:   "they begin like SOCKS5, but do not go on so",
@@ -40,16 +38,8 @@ var socksAdvice = map[ConnRefusal]string{
 	Incomplete:       "no complete SOCKS request, ClientHello or request line has arrived in time",
 }
 
-// Socks counts SOCKS connections.
-type Socks struct{ connCounter }
-
-// Counts returns how many connections were served and refused.
-func (s *Socks) Counts() ConnCounts { return s.counts(socksAdvice) }
-
-// Refuse counts a connection and closes it. Once a minute it logs the clients.
-func (s *Socks) Refuse(c *Conn, reason ConnRefusal, log *slog.Logger) {
-	s.refuse(c, reason, log, "SOCKS connections are refused: "+socksAdvice[reason])
-}
+// NewSocks returns a counter of SOCKS connections.
+func NewSocks() *ConnCounter { return newConnCounter("SOCKS connections", socksAdvice) }
 
 // Versions, methods, commands, types of addresses and replies (RFC 1928, 3 to 6; RFC 1929, 2).
 const (
