@@ -7,8 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,14 +14,6 @@ import (
 // scratch is where a file system in memory is mounted for a moment, to take files from it. Every system
 // has it, and nothing else runs here yet.
 const scratch = "/proc"
-
-// readOnlyProc are the parts of /proc that root may write to without a capability, and by which the
-// kernel would run programs outside, as with /proc/sys/kernel/core_pattern.
-var readOnlyProc = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
-
-// kernelFileSystems are those by which root could change the kernel's settings, as with
-// /sys/kernel/uevent_helper. The file systems of cgroups are among them.
-var kernelFileSystems = []string{"proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "cgroup", "cgroup2", "bpf", "binfmt_misc", "efivarfs", "pstore", "selinuxfs"}
 
 // devices lead to other systems, without the network.
 var devices = []string{"/dev/vhost-vsock", "/dev/vhost-net", "/dev/vsock"}
@@ -37,7 +27,7 @@ func setUpMounts(masked []string) error {
 		return failed("separate the mounts from those outside", err)
 	}
 	for _, step := range []func() error{
-		protectKernel, mountProc, forbidMountNamespaces, protectProc, mountScratch, func() error { return hide(append(masked, devices...)) },
+		mountProc, forbidMountNamespaces, protectSettings, mountScratch, func() error { return hide(append(masked, devices...)) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -80,41 +70,15 @@ func finishMounts(trust []string, l *launch) error {
 	return failed("return to the current directory", os.Chdir(l.Dir))
 }
 
-// protectKernel makes the file systems of the kernel read-only, and gives the command message queues of its own.
-func protectKernel() error {
-	mounts, err := readMounts()
-	if err != nil {
-		return failed("read the list of mounts", err)
-	}
-	for _, m := range mounts {
-		switch {
-		case m.kind == "mqueue":
-			if err := unix.Mount("mqueue", m.point, "mqueue", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-				return failed("mount message queues at "+m.point, err)
-			}
-		case slices.Contains(kernelFileSystems, m.kind) && !below(m.point, "/proc"):
-			// A mount below another one, or out of reach, is not found by its path.
-			if err := makeReadOnly(m.point); err != nil && !unreachable(m.point, err) && err != unix.EINVAL {
-				return failed("make "+m.point+" read-only", err)
-			}
-		}
-	}
-	return nil
-}
-
 // mountProc mounts a /proc that has only the processes in the PID namespace.
 func mountProc() error {
 	return failed("mount /proc", unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""))
 }
 
-// protectProc makes parts of /proc read-only.
-func protectProc() error {
-	for _, path := range readOnlyProc {
-		if err := bindReadOnly(path); err != nil && err != unix.ENOENT {
-			return failed("make "+path+" read-only", err)
-		}
-	}
-	return nil
+// protectSettings makes the kernel's settings read-only: root may write to them without a capability, and by some, such as
+// kernel.core_pattern, the kernel would run programs outside.
+func protectSettings() error {
+	return failed("make /proc/sys read-only", bindReadOnly("/proc/sys"))
 }
 
 // forbidMountNamespaces sets the limit of mount namespaces in this user namespace and all below it to zero:
@@ -169,10 +133,4 @@ func unreachable(path string, err error) bool {
 	var s unix.Stat_t
 	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 	return missing && unix.Stat(path, &s) != nil
-}
-
-// below reports whether path is dir or in it.
-func below(path, dir string) bool {
-	rest, is := strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
-	return is && (rest == "" || rest[0] == '/')
 }
