@@ -97,7 +97,7 @@ func (w *writer) openLog(o evidence.Options) (err error) {
 	if w.out.stream {
 		o.Dir = "" // nothing can be continued there
 	}
-	o.Place, o.Path, o.Files = record.ReadPlace, w.out.path, append(RotatedFiles(w.out.path), w.out.path)
+	o.Place, o.Path, o.Files = record.ReadPlace, w.out.path, append(rotatedFiles(w.out.path), w.out.path)
 	slices.Reverse(o.Files)
 	if w.lines, err = evidence.OpenLog(o); err != nil {
 		return err

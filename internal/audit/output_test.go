@@ -63,7 +63,7 @@ func TestOtherFile(t *testing.T) {
 	l := open(t, Options{Config: Config{File: file}}, nil, nil)
 	l.Write(&record.Record{Method: "GET", Time: time.Now()})
 	l.Close()
-	rotated := RotatedFiles(file)
+	rotated := rotatedFiles(file)
 	if len(rotated) != 1 {
 		t.Fatalf("rotated files: %v", rotated)
 	}

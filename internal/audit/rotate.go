@@ -24,7 +24,7 @@ func (o *output) rotate() error {
 	if _, err := o.rename(); err != nil {
 		return err
 	}
-	rotated := RotatedFiles(o.path)
+	rotated := rotatedFiles(o.path)
 	for _, old := range rotated[:max(len(rotated)-o.keep, 0)] {
 		os.Remove(old) // on failure, again at the next rotation
 	}
@@ -43,8 +43,8 @@ func (o *output) rename() (name string, err error) {
 	return name, os.Rename(o.path, name)
 }
 
-// RotatedFiles returns the rotated files of a log, compressed or not, the oldest first.
-func RotatedFiles(path string) (files []string) {
+// rotatedFiles returns the rotated files of a log, compressed or not, the oldest first.
+func rotatedFiles(path string) (files []string) {
 	ext := filepath.Ext(path)
 	prefix := strings.TrimSuffix(filepath.Base(path), ext) + "-"
 	entries, err := os.ReadDir(filepath.Dir(path))

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"robotsgate/internal/audit"
 	"robotsgate/internal/clientenv"
 	"robotsgate/internal/confine"
 	"robotsgate/internal/console"
@@ -59,10 +58,12 @@ func (r *Run) confined(ctx context.Context, s console.Streams, c *gate.Config, o
 		if err != nil {
 			return confine.Command{}, err
 		}
-		readOnly, hidden := gateFiles(c, g)
+		// The gate decides by files in this folder. With the CA's key the command could sign certificates, and with that of
+		// the audit log checkpoints.
+		dir := filepath.Dir(g.ClientFiles().Bundle)
 		return confine.Command{
 			Args: command, Env: confinedVars(commandVars(g), os.Environ(), options.Reach), Bundle: g.ClientFiles().Bundle,
-			ReadOnly: readOnly, Hidden: hidden, Ended: serving(ctx, g),
+			ReadOnly: dir, Hidden: []string{filepath.Join(dir, "ca-key.pem"), filepath.Join(dir, evidence.KeyFile)}, Ended: serving(ctx, g),
 		}, nil
 	})
 	if exec, ok := errors.AsType[*exec.Error](err); ok {
@@ -98,21 +99,4 @@ func confinedVars(vars clientenv.Variables, environ []string, reach []confine.Re
 	}
 	// Each name once, with its last value, as a command of exec has it: many clients take the first of two.
 	return (&exec.Cmd{Env: environ}).Environ()
-}
-
-// gateFiles returns files of the gate that its command must not change, since the gate decides by them or
-// they are evidence, and those that it must not read: with the CA's key it could sign certificates, and with that of
-// the audit log checkpoints.
-func gateFiles(c *gate.Config, g *gate.Gate) (readOnly, hidden []string) {
-	dir := filepath.Dir(g.ClientFiles().Bundle)
-	readOnly = []string{dir} // as a whole: the gate replaces some of its files
-	if c.Log.Audit.File != "" && c.Log.Audit.File != "-" {
-		readOnly = append(append(readOnly, c.Log.Audit.File), audit.RotatedFiles(c.Log.Audit.File)...)
-	}
-	secret := c.SecretFiles()
-	// With another configuration the next start would hide other files.
-	if file, err := filepath.Abs(c.File()); err == nil && len(secret) > 0 {
-		readOnly = append(readOnly, file)
-	}
-	return readOnly, append(secret, filepath.Join(dir, "ca-key.pem"), filepath.Join(dir, evidence.KeyFile))
 }

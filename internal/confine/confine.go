@@ -42,12 +42,12 @@ type Listeners struct {
 
 // A Command is what to run.
 type Command struct {
-	Args   []string // the program and its arguments
-	Env    []string
-	Bundle string // a PEM file that replaces the system's bundle of certificate authorities; "": none does
-	// The command can neither change the files and folders ReadOnly, nor read the files Hidden.
-	ReadOnly, Hidden []string
-	Ended            func() error // called when the command has ended, while the listeners are still open; may be nil
+	Args     []string // the program and its arguments
+	Env      []string
+	Bundle   string       // a PEM file that replaces the system's bundle of certificate authorities; "": none does
+	ReadOnly string       // a folder that the command cannot change
+	Hidden   []string     // files that it cannot read
+	Ended    func() error // called when the command has ended, while the listeners are still open; may be nil
 }
 
 // A StepError says which step of the confinement the system does not permit. The command was not

@@ -28,11 +28,12 @@ type socket struct {
 
 // A launch is the second message to the stub.
 type launch struct {
-	Path, Dir        string
-	Args, Env        []string
-	Bundle           string
-	ReadOnly, Hidden []string // paths
-	Keep             []int    // descriptors beyond 2 that are passed on
+	Path, Dir string
+	Args, Env []string
+	Bundle    string
+	ReadOnly  string
+	Hidden    []string
+	Keep      []int // descriptors beyond 2 that are passed on
 }
 
 // An order is each further message to the stub.

@@ -55,9 +55,9 @@ func finishMounts(trust []string, l *launch) error {
 	if err := replaceWith("hosts", hosts, existing([]string{"/etc/hosts"})); err != nil {
 		return err
 	}
-	for _, path := range l.ReadOnly {
-		if err := bindReadOnly(path); err != nil && !unreachable(path, err) {
-			return failed("make "+path+" read-only", err)
+	if l.ReadOnly != "" {
+		if err := bindReadOnly(l.ReadOnly); err != nil {
+			return failed("make "+l.ReadOnly+" read-only", err)
 		}
 	}
 	if err := hide(l.Hidden); err != nil {

@@ -166,7 +166,7 @@ func (c *child) launch(command Command, keep []int) error {
 	if err != nil {
 		return &StepError{Step: "find the current folder", Err: err, Remedy: "It may have been removed: change to another one."}
 	}
-	l := launch{path, dir, command.Args, command.Env, command.Bundle, command.ReadOnly, realFiles(command.Hidden), keep}
+	l := launch{path, dir, command.Args, command.Env, command.Bundle, command.ReadOnly, command.Hidden, keep}
 	_ = c.to.Encode(l) // if the stub has ended, its report says why
 	err = c.report()
 	if n, ok := errors.AsType[*notExecuted](err); ok {

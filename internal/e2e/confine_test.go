@@ -60,7 +60,7 @@ func (u *confinedUser) prepare(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(u.dir) })
 	origin := gatetest.ServeFiles(t, "testdata/clients/site", u.dir)
 	u.config, u.log = filepath.Join(u.dir, "gate.yaml"), filepath.Join(u.dir, "origin.log")
-	gatetest.Write(t, u.config, fmt.Sprintf("data_dir: %s/data\negress: {proxy: \"http://%s\", ca_file: %s/origin-ca.pem}\n", u.dir, origin.HTTP, u.dir))
+	gatetest.Write(t, u.config, fmt.Sprintf("data_dir: %s/data\negress: {proxy: \"http://%s\", ca_file: %[1]s/origin-ca.pem}\nlog: {audit: %[1]s/audit.jsonl}\n", u.dir, origin.HTTP))
 	program, err := exec.LookPath("robotsgate")
 	if err != nil {
 		t.Fatal(err)
@@ -217,6 +217,7 @@ func TestConfinedProcess(t *testing.T) {
 			{name: "the gate's other files", shell: `echo x > data/audit-checkpoint || mv data/bundle.pem data/b`, want: `Read-only file system(.|\n)*Read-only file system`, status: 1},
 			{name: "the gate's folder", shell: `mv data old`, want: `busy`, status: 1},
 			{name: "the CA's key", shell: `cat data/ca-key.pem`, want: `^cat: data/ca-key.pem: No such device or address`, status: 1},
+			{name: "the audit log's key", shell: `touch data/x; cat data/audit-key.pem`, want: `Read-only(.|\n)*cat: data/audit-key.pem: No such device or address`, status: 1},
 			{name: "processes outside", shell: `ls -d /proc/[0-9]* | wc -l; echo /proc/` + strconv.Itoa(os.Getpid()) + `/stat*`, want: `^[2-5]\n/proc/\d+/stat\*\n`},
 			{name: "the first process", shell: `cat /proc/1/environ; ls -l /proc/1/root/`, want: `Permission denied`, status: 2},
 			{name: "signals to the first process", shell: `for n in $(seq 1 64); do kill -$n 1; done 2>/dev/null; kill -KILL 1; sleep 0.2; exit 4`, status: 4},
