@@ -12,40 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passedOn returns the descriptors beyond 2 that the command gets, of those that this process was
-// started with: pipes, regular files, and those in keep. It marks all others as closed for new
-// processes. The descriptors that this process has opened itself are so marked from the beginning.
-func passedOn(keep []int) (passed []int, err error) {
-	open, err := descriptors()
-	if err != nil {
-		return nil, fmt.Errorf("list the descriptors: %w", err)
-	}
-	for _, fd := range keep {
-		if fd < 0 || fd > 2 && (!slices.Contains(open, fd) || !inherited(fd)) {
-			return nil, fmt.Errorf("--keep-fd %d: robotsgate was not started with this descriptor", fd)
-		}
-	}
-	for _, fd := range open {
-		if fd < 3 || !inherited(fd) {
-			continue
-		}
-		if slices.Contains(keep, fd) || harmless(fd) {
-			passed = append(passed, fd)
-			continue
-		}
-		unix.CloseOnExec(fd)
-	}
-	return passed, nil
-}
-
-// closeOthers marks all descriptors beyond 2 that are not in keep as closed for new processes.
+// closeOthers leaves open for new processes, of the descriptors beyond 2 that this process was started with, those that
+// the command gets: pipes, regular files, and those in keep. The descriptors that this process has opened itself are
+// closed for them from the beginning.
 func closeOthers(keep []int) error {
 	open, err := descriptors()
 	if err != nil {
-		return err
+		return fmt.Errorf("list the descriptors: %w", err)
+	}
+	for _, fd := range keep {
+		if fd < 0 || fd > 2 && (!slices.Contains(open, fd) || !inherited(fd)) {
+			return fmt.Errorf("--keep-fd %d: robotsgate was not started with this descriptor", fd)
+		}
 	}
 	for _, fd := range open {
-		if fd > 2 && !slices.Contains(keep, fd) {
+		if fd > 2 && !slices.Contains(keep, fd) && !harmless(fd) {
 			unix.CloseOnExec(fd)
 		}
 	}

@@ -3,12 +3,13 @@
 package confine
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -88,17 +89,9 @@ func socketsIn(dir string) (paths []string) {
 // then remove the file and make another. It connects with a socket of the wrong type, which the other
 // side does not notice: connect(2), EPROTOTYPE.
 func leftover(path string) bool {
-	file, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false
+	conn, err := net.Dial("unixgram", path)
+	if err == nil {
+		conn.Close()
 	}
-	defer unix.Close(file)
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	// Through the descriptor, since a path may be longer than an address: unix(7).
-	err = unix.Connect(fd, &unix.SockaddrUnix{Name: "/proc/self/fd/" + strconv.Itoa(file)})
-	return err == unix.ECONNREFUSED
+	return errors.Is(err, unix.ECONNREFUSED)
 }

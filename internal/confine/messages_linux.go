@@ -33,7 +33,6 @@ type launch struct {
 	Bundle    string
 	ReadOnly  string
 	Hidden    []string
-	Keep      []int // descriptors beyond 2 that are passed on
 }
 
 // An order is each further message to the stub.

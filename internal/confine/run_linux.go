@@ -28,8 +28,7 @@ func Run(o Options, prepare func(Listeners) (Command, error)) (status int, err e
 	if err := checkStreams(o.Keep); err != nil {
 		return 0, err
 	}
-	keep, err := passedOn(o.Keep)
-	if err != nil {
+	if err := closeOthers(o.Keep); err != nil {
 		return 0, err
 	}
 	n := newNetwork(&o)
@@ -63,7 +62,7 @@ func Run(o Options, prepare func(Listeners) (Command, error)) (status int, err e
 	defer close(signals)
 	defer signal.Stop(signals)
 	defer keepForeground()()
-	if err := c.launch(command, keep); err != nil {
+	if err := c.launch(command); err != nil {
 		return 0, err
 	}
 	go c.forward(signals)
@@ -156,7 +155,7 @@ func (c *child) receive(count int) (files []*os.File, err error) {
 }
 
 // launch has the stub start the command.
-func (c *child) launch(command Command, keep []int) error {
+func (c *child) launch(command Command) error {
 	name := command.Args[0]
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -166,7 +165,7 @@ func (c *child) launch(command Command, keep []int) error {
 	if err != nil {
 		return &StepError{Step: "find the current folder", Err: err, Remedy: "It may have been removed: change to another one."}
 	}
-	l := launch{path, dir, command.Args, command.Env, command.Bundle, command.ReadOnly, command.Hidden, keep}
+	l := launch{path, dir, command.Args, command.Env, command.Bundle, command.ReadOnly, command.Hidden}
 	_ = c.to.Encode(l) // if the stub has ended, its report says why
 	err = c.report()
 	if n, ok := errors.AsType[*notExecuted](err); ok {

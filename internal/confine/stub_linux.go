@@ -104,9 +104,6 @@ func (s *stub) prepare() (command int, err error) {
 	if err := finishMounts(trust, &then); err != nil {
 		return 0, err
 	}
-	if err := closeOthers(then.Keep); err != nil {
-		return 0, failed("list the descriptors", err)
-	}
 	// The command runs as the same user: it must neither trace this process nor read its memory.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return 0, failed("protect the first process", err)
