@@ -6,34 +6,31 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
+	"robotsgate/internal/field"
 	"robotsgate/internal/wholefile"
 )
 
 // idFile is the file in data_dir with the id of the gate that owns the folder.
 const idFile = "gate-id"
 
-// maxID bounds an id, in bytes. minID is that of a random one that collides with no other.
-const minID, maxID = 16, 64
+// gateID is the form of an id: of 16 characters or more, no two random ones are the same.
+var gateID = regexp.MustCompile(`\A[0-9a-z]{16,64}\n?\z`)
 
 // ReadID returns the id of the gate that owns a data_dir.
 func ReadID(dir string) (string, error) {
-	f, err := os.Open(filepath.Join(dir, idFile))
+	file := filepath.Join(dir, idFile)
+	text, err := field.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	text := make([]byte, maxID+2)
-	n, _ := f.Read(text) // what is missing is no id
-	id := strings.TrimSpace(string(text[:n]))
-	other := func(r rune) bool { return (r < '0' || r > '9') && (r < 'a' || r > 'z') }
-	if len(id) < minID || len(id) > maxID || strings.ContainsFunc(id, other) {
-		return "", fmt.Errorf("%s holds no id of a gate", f.Name())
+	if !gateID.Match(text) {
+		return "", fmt.Errorf("%s holds no id of a gate", file)
 	}
-	return id, nil
+	return strings.TrimSpace(string(text)), nil
 }
 
 // ownID returns the id of the gate that owns a folder, and makes one at the first start.

@@ -80,14 +80,9 @@ func (f *WatchedFile) poll() bool {
 	return true
 }
 
-// read returns the contents, nil if there are none. It does not read a pipe, which would
-// be empty afterwards.
+// read returns the contents, nil if there are none.
 func (f *WatchedFile) read() []byte {
-	info, err := os.Stat(f.path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > field.MaxFileBytes {
-		return nil
-	}
-	data, err := os.ReadFile(f.path)
+	data, err := field.ReadFile(f.path)
 	if err != nil {
 		return nil
 	}
