@@ -59,22 +59,11 @@ func listen(key, address string) (net.Listener, error) {
 func listenError(key, address string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s: %s is in use: is a gate running already? Stop it, or choose another port%s", key, address, howToChoose(key))
+		return fmt.Errorf("%s: %s is in use: is a gate running already? Stop it, or choose another port", key, address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%s: this machine has no such address as %s: choose one of its own, or 127.0.0.1%s", key, address, howToChoose(key))
+		return fmt.Errorf("%s: this machine has no such address as %s: choose one of its own, or 127.0.0.1", key, address)
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("%s: %s needs privileges: choose a port above 1023", key, address)
 	}
 	return fmt.Errorf("%s: %w", key, err)
-}
-
-// howToChoose says how to give a listener another address.
-func howToChoose(key string) string {
-	switch key {
-	case "listen":
-		return ": robotsgate serve --listen 127.0.0.1:PORT"
-	case "listen_transparent":
-		return ", here and in the rules that redirect to it"
-	}
-	return ""
 }
