@@ -1,10 +1,7 @@
 package gate
 
 import (
-	"context"
 	"errors"
-	"log/slog"
-	"time"
 
 	"robotsgate/internal/ca"
 )
@@ -31,20 +28,4 @@ func OpenCA(c *Config, dir string) (*ca.Authority, error) {
 		return ca.Load(c.HTTPS.CACert, c.HTTPS.CAKey)
 	}
 	return ca.Open(dir)
-}
-
-// logWarnings logs the warnings about the CA once a day, until ctx ends.
-func logWarnings(ctx context.Context, a *ca.Authority, log *slog.Logger) {
-	day := time.NewTicker(24 * time.Hour)
-	defer day.Stop()
-	for {
-		select {
-		case <-day.C:
-			for _, w := range a.Warnings() {
-				log.Warn(w)
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
 }

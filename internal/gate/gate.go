@@ -240,7 +240,6 @@ func (g *Gate) Run(ctx context.Context) error {
 	if g.admin != nil {
 		go func() { failed <- g.admin.Serve(g.adminListener) }()
 	}
-	go logWarnings(ctx, g.authority, g.log)
 	err := g.wait(ctx, failed)
 	g.ready.Store(false)
 	if err == nil && g.config.Limits.ShutdownDelay > 0 {
