@@ -41,11 +41,6 @@ func (c *Config) Check(m *field.Mistakes) {
 	}
 }
 
-// Warn reports what is allowed but is probably not intended.
-func (c Config) Warn(m *field.Mistakes) {
-	m.Require(c.KeyFile == "" || c.File != "", "audit_key_file", "without log.audit there is no log, and the key is not used: set log.audit, too")
-}
-
 // loadKey loads the key of the audit log, which others must not be able to read.
 func loadKey(file string) (*keyfile.Key, error) {
 	key, err := keyfile.Load(file)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"strings"
 	"time"
 
 	"robotsgate/internal/admin"
@@ -104,8 +105,10 @@ func (g *Gate) alerts(c *Config, engine *policy.Engine) []admin.Alert {
 		add("restart", "These keys have changed in the file, but only a restart puts them in force:",
 			"Restart the gate when it suits you, or set the keys back.", *keys...)
 	}
-	if expired := expiredOverrides(c, time.Now()); len(expired) > 0 {
-		add("overrides", "These overrides have expired and are ignored:", "Remove them from the configuration, or set a later expires.", expired...)
+	expired := c.source.Warnings()
+	c.warnExpired(expired)
+	if err := expired.Err(); err != nil {
+		add("overrides", "Overrides have expired:", "Remove them from the configuration, or set a later expires.", strings.Split(err.Error(), "\n")...)
 	}
 	if w := g.authority.Warnings(); len(w) > 0 {
 		add("ca", "The CA or its files need attention:", "Do what each line says; robotsgate ca --help has the details.", w...)
@@ -117,15 +120,6 @@ func (g *Gate) alerts(c *Config, engine *policy.Engine) []admin.Alert {
 	if err := engine.Snapshots().SaveError(); err != nil {
 		add("snapshots", "Snapshots of robots.txt can't be saved, so that they stay in memory, and are lost at the end of the process:",
 			"Check the space and permissions of data_dir. The gate tries again by itself.", err.Error())
-	}
-	return all
-}
-
-func expiredOverrides(c *Config, now time.Time) (all []string) {
-	for i, o := range c.Overrides {
-		if o.Expired(now) {
-			all = append(all, fmt.Sprintf("overrides[%d], %q: expired at %s", i, o.Reason, o.Expires.UTC().Format(time.RFC3339)))
-		}
 	}
 	return all
 }

@@ -62,8 +62,3 @@ func (c *Settings) Check(m *field.Mistakes) {
 		"expected at most %d bytes of printable ASCII, such as ExampleBot/1.0 (+https://example.com/bot)", maxUserAgent)
 	m.Require(c.MaxRedirects >= 0 && c.MaxRedirects <= 20, "max_redirects", "%d is out of bounds: 0 to 20", c.MaxRedirects)
 }
-
-// Warn reports values that are allowed but are probably not intended.
-func (c *Settings) Warn(m *field.Mistakes) {
-	m.Require(c.MaxRedirects >= 5, "max_redirects", "%d: RFC 9309, section 2.3.1.2 asks to follow at least five", c.MaxRedirects)
-}
