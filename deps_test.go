@@ -131,7 +131,7 @@ var libraries = map[string][]string{
 	"github.com/redis/rueidis":               {"internal/fleet"},
 	"github.com/rogpeppe/go-internal":        {"internal/gatetest", "internal/history"},
 	"github.com/gofrs/flock":                 {"internal/store"},
-	"golang.org/x/crypto/bcrypt":             {"proxy/internal/auth", "proxy/internal/proxytest", "internal/cli"},
+	"golang.org/x/crypto/bcrypt":             {"policy", "proxy/internal/auth", "proxy/internal/proxytest", "internal/cli"},
 	"golang.org/x/mod/sumdb/note":            {"internal/evidence"},
 	"golang.org/x/mod/sumdb/tlog":            {"internal/evidence"},
 	"golang.org/x/net/bpf":                   {"internal/confine"},
