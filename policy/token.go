@@ -66,7 +66,7 @@ func namesInComment(comment string) (compatible, versioned string) {
 		afterCompatible = strings.EqualFold(item, "compatible")
 		for word := range strings.FieldsSeq(item) {
 			n := tokenLen(word)
-			if versioned == "" && n+1 < len(word) && word[n] == '/' && asciiDigit(word[n+1]) {
+			if versioned == "" && n+1 < len(word) && word[n] == '/' && strings.Contains(digits, word[n+1:n+2]) {
 				versioned = crawlerName(word)
 			}
 		}
@@ -82,7 +82,7 @@ func crawlerName(s string) string {
 	if n < len(s) && (s[n] == ':' || s[n] == '@') {
 		return ""
 	}
-	if strings.Trim(name, "0123456789-_") == "" || browserNames[strings.ToLower(name)] {
+	if strings.Trim(name, digits+"-_") == "" || browserNames[strings.ToLower(name)] {
 		return ""
 	}
 	return name
@@ -91,16 +91,10 @@ func crawlerName(s string) string {
 // tokenLen returns how many of the first bytes of s may be part of a product token: the
 // characters of RFC 9309, and digits, which many crawlers use.
 func tokenLen(s string) int {
-	n := 0
-	for n < len(s) && (asciiLetter(s[n]) || asciiDigit(s[n]) || s[n] == '-' || s[n] == '_') {
-		n++
-	}
-	return n
+	return len(s) - len(strings.TrimLeft(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"+digits))
 }
 
-func asciiLetter(c byte) bool { c |= 0x20; return 'a' <= c && c <= 'z' }
-
-func asciiDigit(c byte) bool { return '0' <= c && c <= '9' }
+const digits = "0123456789"
 
 // browserNames are the products in the User-Agent of browsers, in lower case. They don't identify
 // the crawler that uses the browser.
