@@ -102,6 +102,7 @@ func (x *Reader) hostPath(host string) string {
 func (x *Reader) originPath(origin string) string {
 	scheme, authority, _ := strings.Cut(origin, "://")
 	host, port := canonical.SplitPort(authority)
+	port = cmp.Or(port, canonical.DefaultPort(scheme))
 	return x.hostPath(host) + escape(scheme) + "_" + escape(port) + "_"
 }
 

@@ -129,7 +129,7 @@ func TestForm(t *testing.T) {
 	dir := t.TempDir()
 	d := openFor(t, dir, ample)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	key := snapshot.Scope{Origin: "https://www.example.com:8443", Asker: "Bot/1.0"}.Key()
+	key := snapshot.Scope{Origin: "https://www.example.com", Asker: "Bot/1.0"}.Key()
 	save(t, d, key, answeredAt(at, "User-agent: *\nDisallow: /\n"))
 	save(t, d, key, answeredAt(at.Add(time.Hour), "# nothing\n"))
 	var got strings.Builder
@@ -142,11 +142,11 @@ func TestForm(t *testing.T) {
 		name, _ := filepath.Rel(dir, path)
 		fmt.Fprintf(&got, "%s\n%s", filepath.ToSlash(name), text)
 	}
-	want := regexp.MustCompile(`^snapshots/[0-9a-f]{2}/www\.example\.com_https_8443_robots_[0-9a-f]{16}
-\{"key":"https://www\.example\.com:8443 Bot/1\.0","good":\{.*"status":200.*\}\}
+	want := regexp.MustCompile(`^snapshots/[0-9a-f]{2}/www\.example\.com_https_443_robots_[0-9a-f]{16}
+\{"key":"https://www\.example\.com Bot/1\.0","good":\{.*"status":200.*\}\}
 # nothing
-snapshots/[0-9a-f]{2}/www\.example\.com_https_8443_robots_[0-9a-f]{16}_20260102T030405\.000000000Z_[0-9a-f]{16}
-\{"key":"https://www\.example\.com:8443 Bot/1\.0","from":"2026-01-02T03:04:05Z","to":"2026-01-02T04:04:05Z","snapshot":\{.*\}\}
+snapshots/[0-9a-f]{2}/www\.example\.com_https_443_robots_[0-9a-f]{16}_20260102T030405\.000000000Z_[0-9a-f]{16}
+\{"key":"https://www\.example\.com Bot/1\.0","from":"2026-01-02T03:04:05Z","to":"2026-01-02T04:04:05Z","snapshot":\{.*\}\}
 User-agent: \*
 Disallow: /
 $`)
