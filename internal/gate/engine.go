@@ -16,12 +16,10 @@ import (
 
 // EngineConfig returns the configuration of an engine. With a nil store, snapshots are kept in memory only.
 func EngineConfig(c *Config, transport http.RoundTripper, s snapshot.Store, log *slog.Logger, onFetch func(snapshot.Fetch)) policy.Config {
-	rules := c.Robots.Robots
-	rules.HideRedirects = c.Egress.ParentHasLogin()
 	return policy.Config{
 		Crawlers:  Crawlers(c),
 		Overrides: policy.Prepared(c.Overrides),
-		Robots:    rules,
+		Robots:    c.Robots.Robots,
 		Usage:     c.Usage,
 		Transport: transport,
 		Store:     s,

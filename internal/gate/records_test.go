@@ -7,15 +7,12 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	stdlog "log"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"golang.org/x/net/http2"
@@ -234,82 +231,5 @@ func TestRedactedErrors(t *testing.T) {
 	}
 	if want := `"error":"the answer cannot be read: bad Content-Length \"*\""`; !strings.Contains(string(records), want) {
 		t.Errorf("the audit log has no %s:\n%s", want, records)
-	}
-}
-
-// TestParentRepeatsLogin: a parent proxy that repeats its login where it redirects robots.txt to does not bring it to
-// the status page, the API, the logs, or the snapshots on disk.
-func TestParentRepeatsLogin(t *testing.T) {
-	const login = "Z2F0ZTpzM2NyZXQ=" // gate:s3cret
-	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request){
-		"rules": func(w http.ResponseWriter, r *http.Request) {
-			io.WriteString(w, "User-agent: *\nDisallow: /private/\n")
-		},
-		"none":  func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) },
-		"error": func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadGateway) },
-		"loop": func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Location", r.RequestURI)
-			w.WriteHeader(302)
-		},
-		"port": func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Location", "http://b.test:"+login[:14]+"/")
-			w.WriteHeader(302)
-		},
-		"user": func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Location", "http://gate:s3cret@b.test/")
-			w.WriteHeader(302)
-		},
-		"host": func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Location", "http://gate!s3cret!/")
-			w.WriteHeader(302)
-		},
-		"hangs": func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			var asked atomic.Int64
-			parent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				sent := r.Header.Get("Proxy-Authorization")
-				if sent != "Basic "+login {
-					t.Errorf("the parent gets the login %q", sent)
-				}
-				if asked.Add(1); r.URL.Path == "/robots.txt" {
-					http.Redirect(w, r, "http://b.test/gate/s3cret/?auth="+url.QueryEscape(sent)+"&login="+login, http.StatusFound)
-					return
-				}
-				answer(w, r)
-			}))
-			defer parent.Close()
-			parent.Config.ErrorLog = stdlog.New(io.Discard, "", 0)
-			var log bytes.Buffer
-			g, file, stop := serveGate(t, &log, false, "egress: {proxy: \"http://gate:s3cret@"+parent.Listener.Addr().String()+"\"}\n")
-			send(t, g, "GET http://a.test/private/x HTTP/1.1\r\nHost: a.test")
-			if n := asked.Load(); n < 2 {
-				t.Fatalf("the parent was asked %d times", n)
-			}
-			pages := adminPages(t, g, "/", "/api/overview", "/api/robots?origin=http://a.test", "/origin?origin=http://a.test", "/api/decision?url=http://a.test/x")
-			if text := pages["/api/robots?origin=http://a.test"]; !strings.Contains(text, `"http://b.test/…"`) {
-				t.Errorf("the API does not name the origin of the redirect: %s", text)
-			}
-			stop()
-			pages["log"] = log.String()
-			kept, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "snapshots", "*", "*_*"))
-			if len(kept) == 0 {
-				t.Fatal("no snapshots are kept")
-			}
-			for _, path := range append(kept, file) {
-				data, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				pages[path] = string(data)
-			}
-			for name, text := range pages {
-				for _, secret := range []string{"s3cret", login[:14]} {
-					if i := strings.Index(text, secret); i >= 0 {
-						t.Errorf("%s has the login: …%q", name, text[max(0, i-100):i+20])
-					}
-				}
-			}
-		})
 	}
 }

@@ -90,7 +90,6 @@ func (f *fetcher) fetch(ctx context.Context, of Scope, start, userAgent string, 
 		asked := prior.Good.validators(at)
 		s := &Snapshot{URL: at}
 		file, next, err := f.get(ctx, of, s, userAgent, asked)
-		s.URL = f.shown(at, start)
 		whose, told := errors.AsType[fault](err)
 		switch {
 		case errors.Is(err, ErrBusy), told && !whose.Outage() && (hop == 0 || !whose.OriginAtFault()):
@@ -147,26 +146,13 @@ func (f *fetcher) get(ctx context.Context, of Scope, s *Snapshot, userAgent stri
 		return f.settings.keepFile(s, parse(of, data, f.settings.MaxBytes)), "", nil
 	case slices.Contains([]int{301, 302, 303, 307, 308}, s.Status):
 		resp.Request = req // to which a relative Location refers
-		if next, err = location(resp); err != nil && f.settings.HideRedirects {
-			err = errors.New("the origin redirects to a URL that can't be used")
-		}
+		next, err := location(resp)
 		return nil, next, err
 	}
 	if f.settings.Classify(s) == Unreachable || s.Status == http.StatusTooManyRequests {
 		s.Error = fmt.Sprintf("the origin answered %d", s.Status)
 	}
 	return nil, "", nil
-}
-
-// shown returns what is kept of a URL that a redirect of the file at start leads to: all of it, or what HideRedirects
-// leaves. That is no URL of a request, so the copy is fetched anew when it is due.
-func (f *fetcher) shown(at, start string) string {
-	to, err := canonical.ParseURL(at)
-	from, _ := canonical.ParseURL(start)
-	if !f.settings.HideRedirects || err != nil || to.Path == from.Path {
-		return at
-	}
-	return to.Origin() + "/…"
 }
 
 // validators returns the header that asks whether a copy is still valid. A copy that was

@@ -24,10 +24,6 @@ type Settings struct {
 	UserAgent       string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // of fetches; empty: that of the [Query]
 	CacheBytes      int64         `yaml:"cache_bytes" size:"yes" restart:"yes" positive:"yes"`
 
-	// HideRedirects keeps of a redirect's destination no more than its origin, unless its path is that of the file:
-	// a parent proxy that gets a login may repeat it in the rest, which the status page and errors would show.
-	HideRedirects bool
-
 	tdmrep bool // these are the settings for tdmrep.json, see forTDMRep
 }
 

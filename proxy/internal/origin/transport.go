@@ -69,9 +69,6 @@ func CheckParent(u *url.URL) error {
 	return errors.New("expected the URL of a proxy, http://, https:// or socks5://, with special characters in a password percent-encoded and nothing behind the port, such as http://proxy.lan:3128")
 }
 
-// ParentHasLogin reports whether a parent proxy gets a login with each request, which it may repeat in redirects.
-func (c Config) ParentHasLogin() bool { return answersRequests(c.Parent) && c.Parent.User != nil }
-
 // Defaults of a Config.
 const (
 	DialTimeout           = 10 * time.Second
