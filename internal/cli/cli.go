@@ -17,21 +17,12 @@ package cli
 import (
 	"embed"
 	"io"
-	"log/slog"
 	"strings"
 	"text/template"
 
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
 )
-
-// inFormat returns s for a command that runs a gate: with log.format: json it prints JSON on Err.
-func inFormat(s console.Streams, c *gate.Config) console.Streams {
-	if c.Log.Format == "json" {
-		s.Log = gate.Logger(c.Log.Format, slog.LevelInfo, s.Err)
-	}
-	return s
-}
 
 // Configured is the option of every command that depends on a configuration.
 type Configured struct {

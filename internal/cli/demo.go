@@ -41,7 +41,6 @@ func (d *Demo) Run(ctx context.Context, s console.Streams) (err error) {
 	if err != nil {
 		return err
 	}
-	s = inFormat(s, c)
 	site := demo.New()
 	wrap := func(u proxy.Upstream) proxy.Upstream { return sampleOrigin{u, site} }
 	command, err := r.command("demo")
@@ -49,12 +48,12 @@ func (d *Demo) Run(ctx context.Context, s console.Streams) (err error) {
 		return err
 	}
 	if len(command) > 0 {
-		return s.Reported(r.behind(context.WithoutCancel(ctx), s, c, command, wrap, nil))
+		return r.behind(context.WithoutCancel(ctx), s, c, command, wrap, nil)
 	}
 	if r.Confine || r.RequireRequests {
 		return errors.New("which command? robotsgate demo --confine -- curl https://shop.example/")
 	}
-	return s.Reported(r.behind(ctx, s, c, nil, wrap, func(_ context.Context, s console.Streams, c *gate.Config, o gate.Options, _ []string) (int, []string, error) {
+	return r.behind(ctx, s, c, nil, wrap, func(_ context.Context, s console.Streams, c *gate.Config, o gate.Options, _ []string) (int, []string, error) {
 		g, err := gate.New(c, o)
 		if err != nil {
 			return 0, nil, err
@@ -64,7 +63,7 @@ func (d *Demo) Run(ctx context.Context, s console.Streams) (err error) {
 			return 0, nil, err
 		}
 		return 0, nil, g.Run(ctx)
-	}))
+	})
 }
 
 // demoConfig returns the configuration of the demonstration, with dir for its data, or that of -c.

@@ -50,11 +50,10 @@ func (r *Run) Run(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	s = inFormat(s, c)
 	if err := r.adapt(c, os.Getenv); err != nil {
-		return s.Reported(err)
+		return err
 	}
-	return s.Reported(r.behind(ctx, s, c, command, nil, nil))
+	return r.behind(ctx, s, c, command, nil, nil)
 }
 
 // command returns the command without the -- before it. A misspelt option of run or demo, which kong
@@ -273,21 +272,11 @@ func execute(command []string, vars clientenv.Variables, s console.Streams) (sta
 
 // notStarted prints why a command can't be run, and returns a shell's exit status for it.
 func notStarted(s console.Streams, name string, err error) console.Exit {
-	info, statErr := os.Stat(name)
-	switch {
-	case errors.Is(err, exec.ErrNotFound) && isYAML(name):
-		s.Status(fmt.Errorf("%s: command not found; a configuration is named with -c: robotsgate run -c %s -- COMMAND", name, clientenv.QuoteShell(name)))
-		return 127
-	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		s.Status(fmt.Errorf("%s: command not found", name))
 		return 127
-	case statErr == nil && info.IsDir():
-		s.Status(fmt.Errorf("%s is a folder, not a command", name))
-	case errors.Is(err, fs.ErrPermission):
-		s.Status(fmt.Errorf("%s: this user may not execute it: chmod +x it, or name the program that reads it", name))
-	default:
-		s.Status(fmt.Errorf("%s: %w", name, err))
 	}
+	s.Status(fmt.Errorf("%s can't be executed: %w", name, err))
 	return 126
 }
 

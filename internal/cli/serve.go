@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"robotsgate/internal/clientenv"
@@ -29,11 +28,6 @@ func (s *Serve) Run(ctx context.Context, io console.Streams) error {
 	if err != nil {
 		return err
 	}
-	io = inFormat(io, c)
-	return io.Reported(s.serve(ctx, io, c, file))
-}
-
-func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, file *gate.WatchedFile) error {
 	screen := requestlog.NewScreen(io.Err, "")
 	for _, w := range c.Warnings() {
 		io.Warn("%s", w)
@@ -55,9 +49,6 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 		signal.Ignore(syscall.SIGPIPE) // if the reader of stdout ends, records are lost and the gate goes on
 	}
 	paste := clientenv.For(proxyURL(clientenv.Dialable(g.Address()), c), g.ClientFiles()).Line()
-	if banner == io.Err && io.Log != nil {
-		banner = noteWriter{io}
-	}
 	fmt.Fprintf(banner, "robotsgate %s listens on http://%s\n", version(), g.Address())
 	fmt.Fprintf(banner, "CA certificate: %s\n", g.Authority().CertFile())
 	if l := g.Transparent(); l != nil {
@@ -69,31 +60,8 @@ func (s *Serve) serve(ctx context.Context, io console.Streams, c *gate.Config, f
 	if c.Mode == policy.Report {
 		fmt.Fprintln(banner, "Mode: report. Requests that would be denied are marked and logged, and sent on.")
 	}
-	if _, ok := console.Terminal(io.Out); !ok {
-		paste = s.shorter(c.Listen, paste)
-	}
 	fmt.Fprintf(banner, "To use it, paste this into a shell:\n  %s\n", paste)
 	return g.Run(ctx)
-}
-
-// shorter returns the line to paste for a log, which has no place for one of 1,200 characters, unless env could not know
-// the gate's address and files.
-func (s *Serve) shorter(listen, paste string) string {
-	switch {
-	case s.Listen != "", strings.HasSuffix(listen, ":0"), s.Config == "-":
-		return paste
-	case s.Config == "":
-		return `eval "$(robotsgate env)"`
-	}
-	return fmt.Sprintf(`eval "$(robotsgate env -c %s)"`, clientenv.QuoteShell(s.Config))
-}
-
-// A noteWriter prints each text that is written as a note, without its end of line.
-type noteWriter struct{ console.Streams }
-
-func (w noteWriter) Write(text []byte) (int, error) {
-	w.Note("%s", strings.TrimSpace(string(text)))
-	return len(text), nil
 }
 
 // load reads the configuration, and applies the options of the command line.

@@ -39,21 +39,3 @@ func TestChooseRequestLines(t *testing.T) {
 		}
 	}
 }
-
-// TestShorterLine: where standard output is no terminal, serve prints a short line to paste, if env knows the gate.
-func TestShorterLine(t *testing.T) {
-	for _, c := range []struct {
-		serve  Serve
-		listen string
-		want   string
-	}{
-		{Serve{}, "127.0.0.1:9309", `eval "$(robotsgate env)"`},
-		{Serve{Configured: Configured{Config: "my gate.yaml"}}, "127.0.0.1:9309", `eval "$(robotsgate env -c 'my gate.yaml')"`},
-		{Serve{}, "127.0.0.1:0", "long"},
-		{Serve{Listen: "127.0.0.1:8080"}, "127.0.0.1:8080", "long"},
-	} {
-		if got := c.serve.shorter(c.listen, "long"); got != c.want {
-			t.Errorf("%+v at %s: got %s, want %s", c.serve, c.listen, got, c.want)
-		}
-	}
-}

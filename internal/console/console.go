@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -19,16 +18,6 @@ type Streams struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
-
-	Log *slog.Logger // for what is printed on Err, with log.format: json; nil: it is text
-}
-
-// Reported returns err, or after it has been printed as JSON the exit status that stands for it.
-func (s Streams) Reported(err error) error {
-	if _, exit := errors.AsType[Exit](err); err == nil || exit || s.Log == nil {
-		return err
-	}
-	return Exit(s.Status(err))
 }
 
 // An Exit ends a command with a status and without a message.
@@ -46,10 +35,6 @@ func (s Streams) Status(err error) int {
 		return int(exit)
 	}
 	for line := range strings.Lines(err.Error()) {
-		if s.Log != nil {
-			s.Log.Error(strings.TrimRight(line, "\r\n"))
-			continue
-		}
 		fmt.Fprintf(s.Err, "robotsgate: %s\n", logtext.Printable(strings.TrimRight(line, "\r\n")))
 	}
 	return 2
@@ -57,19 +42,11 @@ func (s Streams) Status(err error) int {
 
 // Warn prints a warning.
 func (s Streams) Warn(format string, args ...any) {
-	if s.Log != nil {
-		s.Log.Warn(fmt.Sprintf(format, args...))
-		return
-	}
 	s.Note("warning: "+format, args...)
 }
 
 // Note prints information.
 func (s Streams) Note(format string, args ...any) {
-	if s.Log != nil {
-		s.Log.Info(fmt.Sprintf(format, args...))
-		return
-	}
 	fmt.Fprintf(s.Err, "robotsgate: %s\n", logtext.Printable(fmt.Sprintf(format, args...)))
 }
 
