@@ -1,18 +1,15 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
-	"robotsgate/internal/doctor"
 	"robotsgate/internal/gate"
 	"robotsgate/policy"
 )
@@ -24,25 +21,14 @@ type Env struct {
 }
 
 // Run prints the variables.
-func (e *Env) Run(ctx context.Context, s console.Streams) error {
+func (e *Env) Run(s console.Streams) error {
 	c, err := e.load()
 	if err != nil {
 		return err
 	}
-	proxy := "http://" + clientenv.Dialable(c.Listen)
 	authority, dir, err := authorityOf(c)
 	if err != nil {
 		return err
-	}
-	if os.Getenv("ROBOTSGATE_ADMIN") != "" {
-		s.Warn("this shell uses a gate of robotsgate run or demo; these lines lead to another, at %s", proxy)
-	}
-	runs, other := doctor.Answers(ctx, proxy, authority)
-	if !runs && !strings.HasSuffix(c.Listen, ":0") {
-		s.Warn("no gate answers at %s: clients with these variables reach nothing until one runs there: robotsgate serve", proxy)
-	}
-	if other {
-		s.Warn("the gate at %s has another CA than %s: name its configuration with -c, or get its certificate from %[1]s/ca.pem", proxy, authority.CertFile())
 	}
 	files, err := authority.WriteClientFiles(dir)
 	if errors.Is(err, ca.ErrNoRoots) {
@@ -56,7 +42,7 @@ func (e *Env) Run(ctx context.Context, s console.Streams) error {
 	case known.RefuseUnknown && slices.ContainsFunc(known.Known, func(k *policy.Crawler) bool { return k.Login.Required() }):
 		s.Note("some clients of this gate need a login: write it in front of the address, as USER:PASSWORD@")
 	}
-	proxy = proxyURL(clientenv.Dialable(c.Listen), c)
+	proxy := proxyURL(clientenv.Dialable(c.Listen), c)
 	format, quote := "export %s=%s", clientenv.QuoteShell
 	switch e.Shell {
 	case "fish":

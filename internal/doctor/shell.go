@@ -106,15 +106,6 @@ func ask(ctx context.Context, proxy string) (a gateAnswer) {
 	return a
 }
 
-// Answers reports whether a gate answers at this URL, and whether it has another CA than a. It takes
-// at most a second, since the start of a shell may wait for it.
-func Answers(ctx context.Context, proxy string, a *ca.Authority) (runs, other bool) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	gate := ask(ctx, proxy)
-	return gate.err == nil, gate.err == nil && !slices.ContainsFunc(gate.cas, a.Certificate().Equal)
-}
-
 // get sends one request, and reads the response, up to a size that no page of the gate has.
 func get(ctx context.Context, transport *http.Transport, address string) (resp *http.Response, body []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
