@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"robotsgate/internal/clientenv"
 	"robotsgate/internal/confine"
 	"robotsgate/internal/console"
 	"robotsgate/internal/doctor"
@@ -112,31 +110,14 @@ func arguments(args []string) []string {
 	return args
 }
 
-// noValue is what kong says of an option that is the last word, or is followed by another option.
-var noValue = regexp.MustCompile(`^--([a-z-]+): (?:expected \w+ value but got|missing value)`)
-
 // usageError returns an error of the command line with what to do about it.
 func usageError(err error) error {
-	line, configured := "robotsgate", true // without a command it serves
-	if parse, ok := errors.AsType[*kong.ParseError](err); ok {
-		if command := parse.Context.Selected(); command != nil {
-			line = command.FullPath()
-			configured = slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Short == 'c' })
-			if m := noValue.FindStringSubmatch(err.Error()); m != nil && m[1] == "config" {
-				err = errors.New("-c needs a value: -c FILE")
-			} else if i := slices.IndexFunc(command.Flags, func(f *kong.Flag) bool { return m != nil && f.Name == m[1] }); i >= 0 {
-				err = fmt.Errorf("--%s needs a value: %s", m[1], command.Flags[i])
-			}
-		}
-	}
-	if file, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && configured && isYAML(file) {
-		return fmt.Errorf("%w; a configuration is named with -c: %s -c %s", err, line, clientenv.QuoteShell(file))
+	line := "robotsgate"
+	if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context.Selected() != nil {
+		line = parse.Context.Selected().FullPath()
 	}
 	return fmt.Errorf("%w; %s --help shows what there is", err, line)
 }
-
-// isYAML reports whether a file is a configuration by its name.
-func isYAML(file string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(file)) }
 
 // asGiven takes an argument's bytes as they are. Kong sends them through JSON, which
 // puts another character where they are not UTF-8: in a URL that is to be judged, or
