@@ -93,8 +93,8 @@ var imports = map[string][]string{
 	"internal/cli": {
 		"htmlmeta", "internal/audit", "internal/ca", "internal/clientenv", "internal/confine", "internal/console",
 		"internal/demo", "internal/doctor", "internal/evidence", "internal/gate", "internal/history",
-		"internal/keyfile", "internal/logtext", "internal/mcp", "internal/record", "internal/replay", "internal/requestlog",
-		"policy", "policy/canonical", "policy/robotstag", "policy/robotstxt", "policy/usage", "proxy",
+		"internal/keyfile", "internal/mcp", "internal/record", "internal/replay", "internal/requestlog",
+		"policy", "policy/canonical", "policy/robotstag", "policy/usage", "proxy",
 	},
 	"internal/mcp":       {"internal/logtext", "policy", "policy/usage"},
 	"internal/clientenv": {"internal/ca"},

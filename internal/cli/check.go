@@ -15,12 +15,9 @@ import (
 	"time"
 
 	"robotsgate/internal/console"
-	"robotsgate/internal/demo"
 	"robotsgate/internal/gate"
-	"robotsgate/internal/logtext"
 	"robotsgate/policy"
 	"robotsgate/policy/canonical"
-	"robotsgate/policy/robotstxt"
 	"robotsgate/proxy"
 )
 
@@ -82,13 +79,10 @@ func (c *Check) Run(ctx context.Context, s console.Streams) error {
 
 // explained returns the error of a decision about t, with what to do if the name does not resolve.
 func explained(t canonical.Target, err error) error {
-	switch {
-	case !errors.Is(err, proxy.ErrNoHost):
-		return err
-	case demo.Has(t.Hostname()):
-		return fmt.Errorf("no robots.txt of %s can be fetched: the name exists only behind robotsgate demo. The status page of the demo explains decisions", t.Hostname())
+	if errors.Is(err, proxy.ErrNoHost) {
+		return fmt.Errorf("the name %s does not resolve: check its spelling, and that this machine can look up names", t.Hostname())
 	}
-	return fmt.Errorf("the name %s does not resolve: check its spelling, and that this machine can look up names", t.Hostname())
+	return err
 }
 
 // noHost is the host of a path without one. Overrides do not apply to it.
@@ -254,33 +248,16 @@ func (c *Check) print(w io.Writer, url string, t canonical.Target, d *policy.Dec
 	if d.Crawler != nil && d.Crawler.Name != policy.DefaultCrawler().Name {
 		r.Asks = d.Crawler.Name
 	}
-	if e.Rule != nil {
-		r.Excerpt = excerpt(d.Robots.File, e.Rule.Line)
-	}
 	return printReport(w, "check", r)
 }
 
 // A checkReport is a decision for people.
 type checkReport struct {
 	policy.Explanation
-	Left    string   // the reason of the override that left the decision to robots.txt
-	Group   string   // as the file writes it
-	Asks    string   // the crawler, if it is not the default
-	Excerpt []string // the rule and the lines around it
-	Fetched bool     // the robots.txt is the origin's, not a file
-}
-
-// excerpt returns a line of a robots.txt with the lines around it.
-func excerpt(f *robotstxt.File, line int) (shown []string) {
-	for _, l := range f.Around(line, 2) {
-		mark := " "
-		if l.Number == line {
-			mark = ">"
-		}
-		text := fmt.Sprintf("        %s %4d  %s", mark, l.Number, logtext.Printable(l.Text))
-		shown = append(shown, strings.TrimRight(text, " "))
-	}
-	return shown
+	Left    string // the reason of the override that left the decision to robots.txt
+	Group   string // as the file writes it
+	Asks    string // the crawler, if it is not the default
+	Fetched bool   // the robots.txt is the origin's, not a file
 }
 
 // batch decides line by line, by the section robots of the configuration.
