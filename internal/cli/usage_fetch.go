@@ -46,7 +46,12 @@ func (a *Asker) fetched(ctx context.Context, s console.Streams, cfg *gate.Config
 			r.Failed = fmt.Errorf("%s: the page was not fetched: %w", url, err)
 		}
 	}
-	r.note(s, a.Agent)
+	if !d.Allow && r.Failed == nil {
+		s.Note("the page was not fetched: robots.txt denies it")
+	}
+	if r.Status >= 300 {
+		s.Note("the response has status %d, so it may not be the page", r.Status)
+	}
 	return r, nil
 }
 
@@ -68,19 +73,4 @@ func (r *reading) fetchPage(ctx context.Context, transport http.RoundTripper, ta
 	// If there is none, the page's beginning decides.
 	resp.Header["Content-Type"] = []string{htmlmeta.ContentType(resp.Header["Content-Type"])}
 	return r.readPage(resp.Body, maxHead)
-}
-
-// note says what a fetched reading lacks.
-func (r *reading) note(s console.Streams, agent string) {
-	if d := r.Decision; !d.Allow && r.Failed == nil {
-		s.Note("the page was not fetched: robots.txt denies it")
-	}
-	switch location := r.Header.Get("Location"); {
-	case location != "":
-		s.Note("the response redirects to %s; ask for that URL too", location)
-	case r.Status >= 400 && agent == "":
-		s.Note("the response has status %d, so it may not be the page; some origins want a User-Agent: send one with --agent", r.Status)
-	case r.Status >= 400:
-		s.Note("the response has status %d, so it may not be the page", r.Status)
-	}
 }
