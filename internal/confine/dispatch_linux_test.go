@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // listenHere returns a listener on loopback and its address.
@@ -107,12 +105,12 @@ func TestListenIPv6(t *testing.T) {
 		t.Logf("this system has no IPv6: %v", err)
 		return
 	}
-	unix.Close(loopback)
-	fd, err := socket{Addr: netip.MustParseAddrPort("[2001:db8::5]:0"), Optional: true}.open()
+	loopback.Close()
+	file, err := socket{Addr: netip.MustParseAddrPort("[2001:db8::5]:0"), Optional: true}.open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	unix.Close(fd)
+	file.Close()
 }
 
 // TestMerged checks that connections to several listeners arrive at one, and that none waits for ever

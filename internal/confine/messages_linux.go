@@ -61,11 +61,6 @@ func failed(step string, err error) error {
 	return &StepError{Step: step, Err: err}
 }
 
-// sendSocket passes a descriptor over the socket to; unix(7), SCM_RIGHTS.
-func sendSocket(to, fd int) error {
-	return unix.Sendmsg(to, []byte{socketFollows}, unix.UnixRights(fd), nil, 0)
-}
-
 // receiveSocket reads one byte, and the descriptor that comes with it. It is nil if none does.
 func receiveSocket(from int) (kind byte, f *os.File, err error) {
 	buf, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4))

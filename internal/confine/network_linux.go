@@ -3,8 +3,13 @@
 package confine
 
 import (
+	"cmp"
+	"context"
 	"encoding/binary"
+	"net"
 	"net/netip"
+	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -64,49 +69,44 @@ func appendAttribute(to []byte, kind uint16, value []byte) []byte {
 }
 
 // open opens a socket. One of TCP listens then.
-func (s socket) open() (fd int, err error) {
-	family, kind := unix.AF_INET, unix.SOCK_STREAM
+func (s socket) open() (*os.File, error) {
+	version := "4"
 	if s.Addr.Addr().Is6() {
-		family = unix.AF_INET6
+		version = "6"
 	}
+	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		var optionErr error
+		err := c.Control(func(fd uintptr) { optionErr = s.configure(int(fd)) })
+		return cmp.Or(err, optionErr)
+	}}
+	config.SetMultipathTCP(false) // there is one path
 	if s.UDP {
-		kind = unix.SOCK_DGRAM
+		conn, err := config.ListenPacket(context.Background(), "udp"+version, s.Addr.String())
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Close()
+		return conn.(*net.UDPConn).File()
 	}
-	if fd, err = unix.Socket(family, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
-		return -1, err
+	l, err := config.Listen(context.Background(), "tcp"+version, s.Addr.String())
+	if err != nil {
+		return nil, err
 	}
-	if err := s.configure(fd); err != nil {
-		unix.Close(fd)
-		return -1, err
-	}
-	return fd, nil
+	defer l.Close()
+	return l.(*net.TCPListener).File()
 }
 
+// configure sets options before the socket gets its address.
 func (s socket) configure(fd int) error {
-	var addr unix.Sockaddr
-	if s.Addr.Addr().Is6() {
-		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1); err != nil {
-			return err
-		}
-		// In IPv6 a route does not make an address one that can be bound, as it does in IPv4.
-		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1); err != nil {
-			return err
-		}
-		addr = &unix.SockaddrInet6{Port: int(s.Addr.Port()), Addr: s.Addr.Addr().As16()}
-	} else {
-		addr = &unix.SockaddrInet4{Port: int(s.Addr.Port()), Addr: s.Addr.Addr().As4()}
-	}
-	if err := unix.Bind(fd, addr); err != nil {
-		return err
-	}
 	switch {
-	case !s.UDP:
-		return unix.Listen(fd, listenBacklog)
-	case s.Addr.Addr().Is6():
+	case s.Addr.Addr().Is6() && s.UDP:
 		// An answer comes from the address that was asked.
-		return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
+		return cmp.Or(unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1), unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1))
+	case s.Addr.Addr().Is6():
+		// In IPv6 a route does not make an address one that can be bound, as it does in IPv4.
+		return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
+	case s.UDP:
+		return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
 	}
-	return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+	return nil
 }
-
-const listenBacklog = 4096

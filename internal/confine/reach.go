@@ -39,7 +39,7 @@ func ParseReach(text string) (Reach, error) {
 		}
 		return Reach{Host: addr.Unmap().String(), Port: n}, nil
 	}
-	if !validName(host) {
+	if strings.ContainsAny(host, ` /\:@[]`) {
 		return Reach{}, fmt.Errorf("%q: the host is not a valid name", text)
 	}
 	return Reach{Host: canonicalName(host), Port: n}, nil
@@ -71,25 +71,6 @@ func parsePort(text string) (uint16, error) {
 		return 0, fmt.Errorf("%q is not a port: it must be a number from 1 to 65535", text)
 	}
 	return uint16(n), nil
-}
-
-// validName reports whether a host can be a name in DNS.
-func validName(host string) bool {
-	host = strings.TrimSuffix(host, ".")
-	if host == "" || len(host) > 253 {
-		return false
-	}
-	for label := range strings.SplitSeq(host, ".") {
-		if label == "" || len(label) > 63 {
-			return false
-		}
-		for _, c := range []byte(label) {
-			if c <= ' ' || c >= 0x7f || strings.IndexByte(`/\:@[]`, c) >= 0 {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // hostPort is the destination as it is dialled.

@@ -36,11 +36,7 @@ func Run(o Options, prepare func(Listeners) (Command, error)) (status int, err e
 	if err != nil {
 		return 0, err
 	}
-	defer func() {
-		if waited := c.end(); err == nil {
-			status = waited
-		}
-	}()
+	defer c.end()
 	defer n.close()
 	// The stub prepares the namespaces while the caller prepares the gate.
 	ready := make(chan error, 1)
@@ -66,7 +62,7 @@ func Run(o Options, prepare func(Listeners) (Command, error)) (status int, err e
 		return 0, err
 	}
 	go c.forward(signals)
-	return c.wait(), nil
+	return c.wait()
 }
 
 // setUp has the stub prepare the namespaces, and serves the sockets in them.
@@ -92,12 +88,11 @@ func (c *child) setUp(n *network, reach []Reach) error {
 
 // A child is the stub, as seen by this process.
 type child struct {
-	pid     int
+	process *os.Process
 	control *os.File
 	to      *gob.Encoder
 	from    *gob.Decoder
 	release chan struct{} // lets the thread that has started the stub end
-	status  *int          // set after the stub has been waited for
 }
 
 // startStub starts this program as the stub in new namespaces.
@@ -118,7 +113,7 @@ func startStub() (*child, error) {
 	sys.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC
 	sys.Pdeathsig = syscall.SIGKILL
 	sys.AmbientCaps = ambient
-	attr := &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: sys}
+	attr := &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: sys}
 	c := &child{control: os.NewFile(uintptr(pair[0]), "control"), release: make(chan struct{})}
 	c.to, c.from = gob.NewEncoder(c.control), gob.NewDecoder(c.control)
 	started := make(chan error, 1)
@@ -126,8 +121,8 @@ func startStub() (*child, error) {
 		// The signal of Pdeathsig comes when the thread ends that has started the process: prctl(2).
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		pid, err := syscall.ForkExec("/proc/self/exe", []string{os.Args[0], stubArgument, strconv.Itoa(theirs)}, attr)
-		c.pid = pid
+		process, err := os.StartProcess("/proc/self/exe", []string{os.Args[0], stubArgument, strconv.Itoa(theirs)}, attr)
+		c.process = process
 		started <- err
 		<-c.release
 	}()
@@ -203,33 +198,23 @@ func (c *child) forward(signals <-chan os.Signal) {
 }
 
 // wait returns the exit status when the stub has ended, and with it all processes in the namespaces.
-func (c *child) wait() int {
-	if c.status != nil {
-		return *c.status
+func (c *child) wait() (status int, err error) {
+	state, err := c.process.Wait()
+	if err != nil {
+		return 0, err
 	}
-	var status syscall.WaitStatus
-	for {
-		if _, err := syscall.Wait4(c.pid, &status, 0, nil); err != syscall.EINTR {
-			break
-		}
+	if waited, ok := state.Sys().(syscall.WaitStatus); ok && waited.Signaled() {
+		return 128 + int(waited.Signal()), nil
 	}
-	result := status.ExitStatus()
-	if status.Signaled() {
-		result = 128 + int(status.Signal())
-	}
-	c.status = &result
-	return result
+	return state.ExitCode(), nil
 }
 
 // end ends the stub if it runs, and waits for it.
-func (c *child) end() int {
+func (c *child) end() {
 	c.control.Close() // the stub ends then
-	if c.status == nil {
-		_ = syscall.Kill(c.pid, syscall.SIGKILL)
-	}
-	status := c.wait()
+	_ = c.process.Kill()
+	_, _ = c.process.Wait() // an error if it was waited for
 	close(c.release)
-	return status
 }
 
 // keepForeground remembers whether this process's group is in the foreground of its terminal. The

@@ -137,7 +137,7 @@ func (n *network) close() {
 // openAll opens the sockets in the stub, and passes each to the parent.
 func openAll(sockets []socket, control int) error {
 	for _, s := range sockets {
-		fd, err := s.open()
+		file, err := s.open()
 		if err != nil && s.Optional {
 			if err := sendByte(control, socketMissing); err != nil {
 				return err
@@ -147,10 +147,11 @@ func openAll(sockets []socket, control int) error {
 		if err != nil {
 			return failed(fmt.Sprintf("listen on %v inside", s.Addr), err)
 		}
-		if err := sendSocket(control, fd); err != nil {
+		err = unix.Sendmsg(control, []byte{socketFollows}, unix.UnixRights(int(file.Fd())), nil, 0)
+		file.Close()
+		if err != nil {
 			return failed("pass a socket out", err)
 		}
-		unix.Close(fd)
 	}
 	return nil
 }
