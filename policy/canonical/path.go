@@ -19,6 +19,11 @@ func PathOf(rawURL string) string {
 	if target[0] != '/' {
 		target = "/" + target
 	}
+	return withoutDots(target)
+}
+
+// withoutDots removes the dot segments from the path of a path with its query.
+func withoutDots(target string) string {
 	path, _, _ := strings.Cut(target, "?")
 	clean := RemoveDotSegments(path)
 	if len(clean) == len(path) {
@@ -69,11 +74,7 @@ func RemoveDotSegments(path string) string {
 
 // HasDotSegment reports whether any segment of path is "." or "..", or %2e for a dot.
 func HasDotSegment(path string) bool {
-	for i := 0; i < len(path); i++ {
-		if path[i] != '/' || i+1 == len(path) || path[i+1] != '.' && path[i+1] != '%' {
-			continue
-		}
-		segment, _, _ := strings.Cut(path[i+1:], "/")
+	for segment := range strings.SplitSeq(path, "/") {
 		if dots(segment) > 0 {
 			return true
 		}
@@ -83,7 +84,7 @@ func HasDotSegment(path string) bool {
 
 // dots returns 1 if segment is ".", 2 if it is "..", encoded or not, else 0.
 func dots(segment string) int {
-	if len(segment) > len("%2e%2e") {
+	if segment == "" || segment[0] != '.' && segment[0] != '%' || len(segment) > len("%2e%2e") {
 		return 0
 	}
 	switch strings.ReplaceAll(strings.ReplaceAll(segment, "%2e", "."), "%2E", ".") {

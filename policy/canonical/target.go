@@ -176,15 +176,7 @@ func canonicalPath(uri string) (string, error) {
 	if invalid {
 		uri = percentEncode(uri)
 	}
-	path, query, hasQuery := strings.Cut(uri, "?")
-	clean := RemoveDotSegments(path)
-	switch {
-	case len(clean) == len(path):
-		return uri, nil
-	case hasQuery:
-		return clean + "?" + query, nil
-	}
-	return clean, nil
+	return withoutDots(uri), nil
 }
 
 // invalidInPath reports bytes that RFC 3986, 3.3 and 3.4 do not admit raw.
