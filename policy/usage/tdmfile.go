@@ -73,45 +73,27 @@ func readEntry(raw json.RawMessage) (e tdmEntry, ok bool) {
 	if json.Unmarshal(raw, &members) != nil {
 		return tdmEntry{}, false
 	}
-	location, ok := jsonString(members["location"])
-	if !ok || location == "" || location[0] != '/' && location[0] != '*' {
+	location, _ := jsonValue(members["location"]).(string)
+	if location == "" || location[0] != '/' && location[0] != '*' {
 		return tdmEntry{}, false
 	}
 	e = tdmEntry{location: robotstxt.NewPattern(location)}
-	e.policy, _ = jsonString(members[tdmPolicy])
-	if e.reservation = jsonReservation(members[tdmReservation]); e.reservation == unknown {
-		return tdmEntry{}, false
+	e.policy, _ = jsonValue(members[tdmPolicy]).(string)
+	switch jsonValue(members[tdmReservation]) {
+	case 0.0, "0":
+		e.reservation = yes
+	case 1.0, "1":
+		e.reservation = no
 	}
-	return e, true
+	return e, e.reservation != unknown
 }
 
-// jsonString returns the value of a String.
-func jsonString(raw json.RawMessage) (s string, ok bool) {
-	ok = len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil
-	return s, ok
-}
-
-// jsonReservation returns the meaning of the Number 1 or 0, or of the String "1" or "0".
-func jsonReservation(raw json.RawMessage) value {
-	if s, ok := jsonString(raw); ok {
-		switch s {
-		case "0":
-			return yes
-		case "1":
-			return no
-		}
-		return unknown
+// jsonValue returns the value of a text, nil if it is none.
+func jsonValue(raw json.RawMessage) (v any) {
+	if json.Unmarshal(raw, &v) != nil {
+		return nil
 	}
-	var number *float64
-	if json.Unmarshal(raw, &number) == nil && number != nil {
-		switch *number {
-		case 0:
-			return yes
-		case 1:
-			return no
-		}
-	}
-	return unknown
+	return v
 }
 
 // tdmEntry returns the first entry that matches the path (TDM, TDM File); nil if there is none.
