@@ -14,7 +14,7 @@ func (p *parser) rule(e entry, s string, next int) int {
 		start = skipSpace(s, next+1)
 	}
 	switch e.kind {
-	case flag, both, permissive:
+	case flag, permissive:
 		return p.flag(e, s, start, hasValue)
 	}
 	if !hasValue {
@@ -65,12 +65,10 @@ func (p *parser) flag(e entry, s string, start int, hasValue bool) int {
 			start = end
 		}
 	}
-	switch e.kind {
-	case flag:
-		p.add(Rule{Name: e.name, Source: p.source, Scope: p.scope})
-	case both:
-		p.add(Rule{Name: "noindex", Source: p.source, Scope: p.scope})
-		p.add(Rule{Name: "nofollow", Source: p.source, Scope: p.scope})
+	if e.kind == flag {
+		for name := range strings.FieldsSeq(e.name) {
+			p.add(Rule{Name: name, Source: p.source, Scope: p.scope})
+		}
 	}
 	return start
 }

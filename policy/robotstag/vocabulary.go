@@ -13,7 +13,6 @@ type kind uint8
 const (
 	notAWord   kind = iota
 	flag            // restricts by being there
-	both            // "none": noindex and nofollow
 	permissive      // has no effect: rules bind by union and cannot be lifted
 	number          // max-snippet: a whole number, -1 is no limit
 	size            // max-image-preview: none, standard or large
@@ -22,7 +21,7 @@ const (
 
 type entry struct {
 	kind kind
-	name string
+	name string // of "none": noindex nofollow
 }
 
 // vocabulary is every word that is a rule. A word in it is never a product token, which
@@ -32,7 +31,6 @@ var vocabulary = func() map[string]entry {
 	for kind, words := range map[kind]string{
 		flag: `noindex nofollow noarchive nocache nosnippet noimageindex notranslate indexifembedded
 			noodp noydir noyaca nositelinkssearchbox nopagereadaloud noai noimageai noml`,
-		both:       "none",
 		permissive: "all index follow archive snippet cache imageindex translate odp",
 		number:     "max-snippet max-video-preview",
 		size:       "max-image-preview",
@@ -42,6 +40,7 @@ var vocabulary = func() map[string]entry {
 			m[word] = entry{kind, word}
 		}
 	}
+	m["none"] = entry{flag, "noindex nofollow"}
 	return m
 }()
 
