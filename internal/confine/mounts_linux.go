@@ -51,8 +51,11 @@ func finishMounts(trust []string, l *launch) error {
 		return err
 	}
 	// Most clients read this file first: then DNS would not be asked for the names of Options.Reach.
-	hosts := []byte("127.0.0.1 localhost\n::1 localhost\n")
-	if err := replaceWith("hosts", hosts, existing([]string{"/etc/hosts"})); err != nil {
+	hosts := "127.0.0.1 localhost\n::1 localhost\n"
+	if name, err := os.Hostname(); err == nil { // Java and others look up their own host
+		hosts += "127.0.0.1 " + name + "\n"
+	}
+	if err := replaceWith("hosts", []byte(hosts), existing([]string{"/etc/hosts"})); err != nil {
 		return err
 	}
 	if l.ReadOnly != "" {

@@ -238,7 +238,7 @@ func TestConfinedProcess(t *testing.T) {
 			{name: "DNS over UDP", shell: python(fmt.Sprintf(dns, "8.8.8.8")), want: `^udp 7\.[01]\.\d+\.\d+ tcp 7\.[01]\.\d+\.\d+\n$`},
 			{name: "DNS over IPv6", shell: python(fmt.Sprintf(dns, "2001:db8::53")), want: `^udp 7\.[01]\.\d+\.\d+ tcp 7\.[01]\.\d+\.\d+\n$`},
 			{name: "name servers", shell: `cat /etc/resolv.conf`, want: `^nameserver 127\.0\.0\.1\n$`},
-			{name: "a name of the hosts file", shell: `cat /etc/hosts`, want: `^127\.0\.0\.1 localhost\n::1 localhost\n$`},
+			{name: "the hosts file", shell: `cat /etc/hosts`, want: `^127\.0\.0\.1 localhost\n::1 localhost\n127\.0\.0\.1 \S+\n$`},
 			{name: "localhost", shell: python(`print({a[4][0] for a in s.getaddrinfo("localhost", 1)} <= {"127.0.0.1", "::1"})`), want: `^True\n`},
 			{name: "servers of its own", shell: python(servers), want: `^127\.0\.0\.1 ::1 localhost $`},
 			{name: "sockets of its own", shell: python(`l = s.socket(s.AF_UNIX); l.bind("own"); l.listen(); s.socket(s.AF_UNIX).connect("own"); ` +
