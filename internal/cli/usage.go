@@ -19,7 +19,6 @@ type Usage struct {
 	Asker
 	Header []string `placeholder:"'NAME: VALUE'" sep:"none" help:"A header line of the response; may be repeated."`
 	HTML   string   `placeholder:"FILE" help:"Read the head of this page; - is standard input."`
-	TDMRep string   `name:"tdmrep" placeholder:"FILE" help:"Read this tdmrep.json; - is standard input."`
 	JSON   bool     `help:"Print JSON."`
 	Batch  bool     `help:"Read JSON lines from standard input and answer each with one."`
 	URL    string   `arg:"" optional:"" name:"URL" help:"The URL."`
@@ -70,19 +69,13 @@ func (a *Asker) asked(s console.Streams) (*gate.Config, *policy.Crawler, error) 
 
 // local reports whether an option gives something to read, so that nothing is fetched.
 func (u *Usage) local() bool {
-	return u.Robots != "" || len(u.Header) > 0 || u.HTML != "" || u.TDMRep != ""
+	return u.Robots != "" || len(u.Header) > 0 || u.HTML != ""
 }
 
 // given returns the reading of the files and header lines that options name.
 func (u *Usage) given(s console.Streams, cfg *gate.Config, crawler *policy.Crawler) (r reading, err error) {
-	ins := 0
-	for _, file := range []string{u.Robots, u.HTML, u.TDMRep} {
-		if file == "-" {
-			ins++
-		}
-	}
-	if ins > 1 {
-		return r, errors.New("- is standard input, which can be only one of --robots, --html and --tdmrep: name files for the others")
+	if u.Robots == "-" && u.HTML == "-" {
+		return r, errors.New("- is standard input, which can be only one of --robots and --html: name a file for the other")
 	}
 	ask := u.Asker
 	ask.Robots = cmp.Or(ask.Robots, "none") // a path is enough for a URL
@@ -117,22 +110,13 @@ func (u *Usage) given(s console.Streams, cfg *gate.Config, crawler *policy.Crawl
 			return r, fmt.Errorf("%s: %w", u.HTML, err)
 		}
 	}
-	if u.TDMRep != "" {
-		text, err := readFile(u.TDMRep, s.In)
-		if err != nil {
-			return r, err
-		}
-		if r.TDMRep, err = parseTDMRep(text, rules.MaxBytes); err != nil {
-			s.Note("%s states nothing: %v", u.TDMRep, err)
-		}
-	}
 	return r, nil
 }
 
 // batch answers line by line, by the section robots of the configuration.
 func (u *Usage) batch(s console.Streams) error {
 	if u.URL != "" || u.local() || u.Crawler != "" || u.Agent != "" || len(u.Token) > 0 {
-		return errors.New("--batch excludes URL, --agent, --token, --crawler, --robots, --header, --html and --tdmrep: with it each line of standard input has all that is needed")
+		return errors.New("--batch excludes URL, --agent, --token, --crawler, --robots, --header and --html: with it each line of standard input has all that is needed")
 	}
 	cfg, err := u.load()
 	if err != nil {
