@@ -24,7 +24,7 @@ func (k *Keys) Run(s console.Streams) error {
 	if len(k.Files) > 0 && k.Files[0] == "new" {
 		return k.create(s, k.Files[1:])
 	}
-	keys, authority, err := k.published(s)
+	keys, authority, err := k.published()
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (k *Keys) create(s console.Streams, files []string) error {
 
 // published returns the keys to publish, each once, and the authority of the agent that publishes
 // them; "" if it is not known.
-func (k *Keys) published(s console.Streams) (keys []*keyfile.Key, authority string, err error) {
+func (k *Keys) published() (keys []*keyfile.Key, authority string, err error) {
 	var agent keyfile.Agent
 	if k.Agent != "" {
 		if agent.Origin, err = keyfile.ParseAgent(k.Agent); err != nil {
@@ -68,7 +68,7 @@ func (k *Keys) published(s console.Streams) (keys []*keyfile.Key, authority stri
 		}
 	}
 	if k.Config != "" {
-		if agent, err = k.agent(s, agent.Origin); err != nil {
+		if agent, err = k.agent(agent.Origin); err != nil {
 			return nil, "", err
 		}
 	} else if len(k.Files) == 0 {
@@ -77,24 +77,17 @@ func (k *Keys) published(s console.Streams) (keys []*keyfile.Key, authority stri
 	if k.Headers && agent.Origin == "" {
 		return nil, "", errors.New("--headers needs the origin that publishes the directory: --agent https://bots.example.com, or -c with the configuration that has it")
 	}
-	if keys, err = loadKeys(s, k.Files); err != nil {
+	if keys, err = loadKeys(k.Files); err != nil {
 		return nil, "", err
 	}
 	return keyfile.Unique(append(agent.Keys, keys...)), agent.Authority(), nil
 }
 
 // agent returns the agent of the configuration with an origin; "" chooses the only one.
-func (k *Keys) agent(s console.Streams, origin string) (keyfile.Agent, error) {
+func (k *Keys) agent(origin string) (keyfile.Agent, error) {
 	c, err := k.load()
 	if err != nil {
 		return keyfile.Agent{}, err
-	}
-	warned := map[string]bool{}
-	for _, crawler := range c.Crawlers {
-		if file := crawler.Sign.KeyFile; crawler.Sign.Key() != nil && !warned[file] {
-			warned[file] = true
-			warnExposed(s, file)
-		}
 	}
 	agents := c.Agents()
 	var origins []string
@@ -117,19 +110,12 @@ func (k *Keys) agent(s console.Streams, origin string) (keyfile.Agent, error) {
 }
 
 // loadKeys reads key files. It reports the mistakes of all of them.
-func loadKeys(s console.Streams, files []string) (keys []*keyfile.Key, err error) {
+func loadKeys(files []string) (keys []*keyfile.Key, err error) {
 	var errs []error
 	for _, file := range files {
 		key, err := keyfile.Load(file)
 		errs = append(errs, err)
 		keys = append(keys, key)
-		warnExposed(s, file)
 	}
 	return keys, errors.Join(errs...)
-}
-
-func warnExposed(s console.Streams, file string) {
-	if mode, exposed := keyfile.Exposed(file); exposed {
-		s.Warn("%s: the group or others may read it (mode %04o): chmod 600 %s", file, mode, file)
-	}
 }
