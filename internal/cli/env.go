@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"robotsgate/internal/ca"
 	"robotsgate/internal/clientenv"
 	"robotsgate/internal/console"
 	"robotsgate/internal/gate"
-	"robotsgate/policy"
 )
 
 // Env prints the variables by which clients find the gate and trust its CA.
@@ -35,12 +33,6 @@ func (e *Env) Run(s console.Streams) error {
 		s.Warn("%v: the bundle holds the gate's CA alone", err)
 	} else if err != nil {
 		return err
-	}
-	switch known := gate.Crawlers(c); {
-	case known.NeedLogin():
-		s.Note("every client of this gate needs a login: write yours in place of USER:PASSWORD")
-	case known.RefuseUnknown && slices.ContainsFunc(known.Known, func(k *policy.Crawler) bool { return k.Login.Required() }):
-		s.Note("some clients of this gate need a login: write it in front of the address, as USER:PASSWORD@")
 	}
 	proxy := proxyURL(clientenv.Dialable(c.Listen), c)
 	format, quote := "export %s=%s", clientenv.QuoteShell
