@@ -15,6 +15,7 @@ package cli
 //		serve.go
 
 import (
+	"cmp"
 	"embed"
 	"io"
 	"strings"
@@ -38,15 +39,10 @@ func (c Configured) load() (*gate.Config, error) {
 
 // Pacing is the option of serve and run that precedes pace.crawl_delay.
 type Pacing struct {
-	CrawlDelay *string `placeholder:"obey" help:"obey: keep the distance that Crawl-delay asks for; announce: only report it. Precedes FILE."`
+	CrawlDelay gate.CrawlDelay `enum:",obey,announce" default:"" placeholder:"obey" help:"obey: keep the distance that Crawl-delay asks for; announce: only report it. Precedes FILE."`
 }
 
-func (p Pacing) apply(c *gate.Config) (err error) {
-	if p.CrawlDelay != nil {
-		err = c.SetCrawlDelay(*p.CrawlDelay)
-	}
-	return err
-}
+func (p Pacing) apply(c *gate.Config) { c.Pace.CrawlDelay = cmp.Or(p.CrawlDelay, c.Pace.CrawlDelay) }
 
 // outputs has a template for each report that commands print for people.
 //

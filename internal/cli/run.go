@@ -185,9 +185,7 @@ func (r *Run) adapt(c *gate.Config, getenv func(string) string) error {
 			return fmt.Errorf("--token: %w", err)
 		}
 	}
-	if err := r.apply(c); err != nil {
-		return err
-	}
+	r.apply(c)
 	name := proxyVariable(getenv)
 	if c.Egress.Parent != nil || name == "" {
 		return nil

@@ -78,7 +78,8 @@ func (s *Serve) load() (*gate.Config, error) {
 	if err := c.CheckPorts(); err != nil {
 		return nil, err
 	}
-	return c, s.apply(c)
+	s.apply(c)
+	return c, nil
 }
 
 // RequestLines are the options of serve and run for lines about requests.

@@ -98,6 +98,9 @@ type Limits struct {
 // Audit has the keys of log that begin with audit.
 type Audit = audit.Config
 
+// CrawlDelay is a value of pace.crawl_delay.
+type CrawlDelay = pace.CrawlDelay
+
 // Log says what is written down, and where.
 type Log struct {
 	Level    slog.Level          `yaml:"level" enum:"debug,info,warn,error"`

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"robotsgate/policy"
-	"robotsgate/policy/pace"
 )
 
 // The methods of this file change a configuration by a command line or the environment.
@@ -67,15 +66,6 @@ func (c *Config) SetUserAgent(userAgent string) error {
 
 // NamesAgents reports whether crawlers are the file's, so that user_agent belongs there. Those of robotsgate demo are not.
 func (c *Config) NamesAgents() bool { return c.Has("crawlers") && c.File() != "" }
-
-// SetCrawlDelay replaces pace.crawl_delay with the value of --crawl-delay.
-func (c *Config) SetCrawlDelay(value string) error {
-	c.Pace.CrawlDelay = pace.CrawlDelay(value)
-	if value != string(pace.Obey) && value != string(pace.Announce) {
-		return fmt.Errorf("--crawl-delay: is %q: write %s or %s", value, pace.Obey, pace.Announce)
-	}
-	return nil
-}
 
 // CheckPorts reports listeners that want the same port, after their addresses were replaced.
 func (c *Config) CheckPorts() error {
