@@ -131,10 +131,6 @@ func (a *Audit) verifyOptions(c *gate.Config) (o *evidence.VerifyOptions, err er
 // openReplay returns what decides records again by data_dir.
 func openReplay(c *gate.Config, s console.Streams) (*audit.Replay, error) {
 	archive, dir, err := gate.OpenSnapshots(c, s)
-	if errors.Is(err, gate.ErrNoSnapshots) {
-		s.Status(err)
-		return nil, console.Exit(1) // as for other evidence that is gone
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -24,9 +24,6 @@ func ReadSigner(c *Config) (*evidence.Signer, error) {
 	return signer, err
 }
 
-// ErrNoSnapshots says that a data_dir has none.
-var ErrNoSnapshots = errors.New("no snapshots")
-
 // OpenSnapshots opens the snapshots in the data_dir of a configuration. An error says what to do about the file of -c.
 func OpenSnapshots(c *Config, s console.Streams) (archive *store.Reader, dir string, err error) {
 	if dir, err = DataDir(c); err != nil {
@@ -38,7 +35,7 @@ func OpenSnapshots(c *Config, s console.Streams) (archive *store.Reader, dir str
 		if c.File() != "" {
 			hint = c.File() + " is another gate's configuration, or its gate has not run yet"
 		}
-		err = fmt.Errorf("%s has %w: %s", dir, ErrNoSnapshots, hint)
+		err = fmt.Errorf("%s has no snapshots: %s", dir, hint)
 	}
 	return archive, dir, err
 }
