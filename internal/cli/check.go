@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
 	"strings"
-	"syscall"
 	"time"
 
 	"robotsgate/internal/console"
@@ -179,13 +177,7 @@ func (c *Asker) crawler(all policy.Crawlers) (*policy.Crawler, error) {
 	switch {
 	case c.Crawler != "":
 		if k = all.Named(c.Crawler); k == nil {
-			if len(names) == 0 {
-				names = []string{all.Default.Name}
-				if c.Config == "" {
-					names[0] += "; -c FILE has others"
-				}
-			}
-			return nil, fmt.Errorf("--crawler: no crawler is named %q: expected %s", c.Crawler, strings.Join(names, ", "))
+			return nil, fmt.Errorf("--crawler: no crawler is named %q: expected %s", c.Crawler, strings.Join(append(names, all.Default.Name), ", "))
 		}
 	case k == all.Default && all.RefuseUnknown && len(c.Token) == 0 && c.Robots == "":
 		return nil, fmt.Errorf("the gate refuses this client: it matches no crawler by its User-Agent alone; name one with --crawler: %s", strings.Join(names, ", "))
@@ -219,9 +211,6 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 	in := stdin
 	if name != "-" {
 		f, err := os.Open(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: no such file: check the path; - is standard input", name)
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -229,11 +218,7 @@ func readFile(name string, stdin io.Reader) ([]byte, error) {
 		in = f
 	}
 	const most = 64 << 20
-	data, err := io.ReadAll(io.LimitReader(in, most))
-	if errors.Is(err, syscall.EISDIR) {
-		return nil, fmt.Errorf("%s is a folder: name a file in it", name)
-	}
-	return data, err
+	return io.ReadAll(io.LimitReader(in, most))
 }
 
 func (c *Check) print(w io.Writer, url string, t canonical.Target, d *policy.Decision) error {

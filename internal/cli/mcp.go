@@ -33,9 +33,6 @@ func (m *MCP) Run(ctx context.Context, s console.Streams) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := console.Terminal(s.In); ok {
-		s.Note("this is a server of the Model Context Protocol, which a program that runs AI agents starts; Ctrl-D ends it. docs/agents.md has the program's settings")
-	}
 	admin := strings.TrimSuffix(os.Getenv("ROBOTSGATE_ADMIN"), "/")
 	if u, err := url.Parse(admin); admin != "" && (err != nil || u.Scheme != "http" || u.Host == "") {
 		return fmt.Errorf("the environment variable ROBOTSGATE_ADMIN: expected the URL of a gate's admin listener, such as http://127.0.0.1:9310")
