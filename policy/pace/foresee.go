@@ -16,7 +16,7 @@ func (p *Pacer) foresee(w *waiter) (wait time.Duration, by Source, err error) {
 			by = ByInterval
 		}
 		switch until := o.paused(r.Token); {
-		case until > now && o.probing(r.Token): // it may end at any moment
+		case until > now && o.pause(r.Token).First: // it may end at any moment
 			by = ByPause
 		case until > at:
 			at, by = until, ByPause

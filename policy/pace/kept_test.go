@@ -127,7 +127,7 @@ func TestBusyBudgets(t *testing.T) {
 			p.mu.Lock()
 			for i := range maxCounts {
 				l := Limit{Key: strconv.Itoa(i), Starts: 100, Window: time.Hour}
-				last = p.add(&l, p.count(l.hash(), l.Window), l.reservation(100)).Left
+				last = p.add(&l, p.count(l.hash(), l.Window), l.reservation()).Left
 			}
 			p.mu.Unlock()
 			time.Sleep(2 * time.Minute) // fake clock

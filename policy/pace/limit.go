@@ -38,9 +38,15 @@ func (l *Limit) hash() countKey {
 // name returns the key of the limit among those of the shared clock.
 func (l *Limit) name() string { return "budget " + l.Key }
 
-// reservation returns what counts a start now, if so many are permitted.
-func (l *Limit) reservation(starts int) Reservation {
-	return Reservation{Key: l.name(), Interval: l.Window, Starts: starts, Step: l.Window / 64, Since: -1, Memory: l.Window}
+// reservation returns what counts a start now, if the limit permits it.
+func (l *Limit) reservation() Reservation {
+	return Reservation{Key: l.name(), Interval: l.Window, Starts: l.Starts, Step: l.Window / 64, Since: -1, Memory: l.Window}
+}
+
+// unlimited returns what counts a start in any case.
+func (l Limit) unlimited() Reservation {
+	l.Starts = math.MaxInt32
+	return l.reservation()
 }
 
 // spent refuses a request that may start after some time if its limit is reached for longer, by what this gate knows.
@@ -53,7 +59,7 @@ func (p *Pacer) spent(r *Request, after time.Duration) error {
 	if c == nil {
 		return nil
 	}
-	peek := l.reservation(l.Starts)
+	peek := l.reservation()
 	peek.Longest = -1
 	wait := p.add(l, c, peek).Wait
 	if wait <= after {
@@ -62,56 +68,66 @@ func (p *Pacer) spent(r *Request, after time.Duration) error {
 	return &TooLate{After: wait, By: ByBudget, Distance: r.distance, Limit: *l}
 }
 
-// spend counts a start if the request's limit permits it, and in any case if it is only observed. Gates that share a [Clock]
-// share the limit. While the clock can't be used, each gate counts its own starts, permits its part of them, and tells the
-// clock of them later. The lock may be released meanwhile.
-func (p *Pacer) spend(r *Request, observed bool) (Allowance, error) {
+// spend counts a start, if the request's limit permits it. Gates that share a [Clock] share the limit. While the clock can't
+// be used, each gate permits its part by its own starts, and tells the clock of them later. The lock may be released
+// meanwhile.
+func (p *Pacer) spend(r *Request) (Allowance, error) {
 	l := &r.limit
 	if l.Starts == 0 {
 		return Allowance{}, nil
 	}
-	key, permitted := l.hash(), l.Starts
-	c := p.count(key, l.Window)
-	var g Grant
-	shared := false
-	if c != nil && p.clock != nil {
-		ask := l.reservation(permitted)
-		if observed {
-			ask.Starts = math.MaxInt32
-		}
-		ask.Missed, c.missed = min(c.missed, c.own.within(l.Window, p.sinceStart())), 0 // earlier ones have left the window
-		var err error
-		g, err = p.call(ask)
-		c = p.count(key, l.Window)
-		if shared = err == nil; !shared && c != nil {
-			c.missed += ask.Missed
-			permitted = max(permitted/p.factor, 1)
-		}
-	}
+	c := p.count(l.hash(), l.Window)
 	if c == nil {
 		e := r.noPlace(ByBudget)
 		e.Limit = *l
 		return Allowance{}, e
 	}
-	own := l.reservation(permitted)
-	if observed || shared && g.Start != 0 {
-		own.Starts = math.MaxInt32
-	}
+	ask := l.reservation()
+	g, shared := p.spendShared(l, c, ask)
 	switch {
 	case !shared:
-		if g = p.add(l, c, own); g.Start != 0 && p.clock != nil {
+		ask.Starts = max(ask.Starts/p.factor, 1)
+		if g = p.add(l, c, ask); g.Start != 0 {
 			c.missed++
 		}
 	case g.Start != 0:
-		p.add(l, c, own)
+		p.add(l, c, l.unlimited())
 	}
 	if g.Start == 0 {
 		return Allowance{}, &TooLate{After: g.Wait, By: ByBudget, Distance: r.distance, Limit: *l}
 	}
-	if observed {
-		g.Left = max(g.Left-(math.MaxInt32-permitted), 0)
-	}
 	return Allowance{*l, g.Left}, nil
+}
+
+// spendObserved counts a start of report mode, also beyond the limit.
+func (p *Pacer) spendObserved(r *Request) Allowance {
+	l := &r.limit
+	if l.Starts == 0 {
+		return Allowance{}
+	}
+	c := p.count(l.hash(), l.Window)
+	if c == nil {
+		return Allowance{}
+	}
+	p.add(l, c, l.unlimited())
+	c.missed++
+	tell := l.reservation()
+	tell.Longest = -1
+	p.spendShared(l, c, tell)
+	return Allowance{*l, max(0, l.Starts-c.own.within(l.Window, p.sinceStart()))}
+}
+
+// spendShared asks the clock, and tells it of the starts that it has missed. It reports whether the clock has answered.
+func (p *Pacer) spendShared(l *Limit, c *count, r Reservation) (g Grant, ok bool) {
+	if p.clock == nil {
+		return g, false
+	}
+	r.Missed, c.missed = min(c.missed, c.own.within(l.Window, p.sinceStart())), 0 // earlier ones have left the window
+	g, err := p.call(r)
+	if err != nil {
+		c.missed += r.Missed
+	}
+	return g, err == nil
 }
 
 // add counts a start in what this gate knows, if the reservation permits it.

@@ -10,7 +10,7 @@ const (
 	// manySteps is how many steps all of them have together, at 16 bytes each, until starts in one window are counted
 	// as one step, of which the first ends later than it should.
 	manySteps = maxCounts + 200_000
-	// sweepInterval is the time between two removals of what need not be remembered.
+	// sweepInterval is the time between two removals of what need not be remembered, at least.
 	sweepInterval = 30 * time.Second
 )
 
@@ -19,17 +19,11 @@ func (p *Pacer) remember(name string) *origin {
 	if o := p.origins[name]; o != nil {
 		return o
 	}
-	if now := p.now(); len(p.origins) >= maxOrigins && now-p.swept > time.Second {
-		if p.sweep(now, forever); len(p.origins) >= maxOrigins {
-			p.sweep(now, p.settings.MaxDelay) // or names of one origin with a Crawl-delay of years take all places
-		}
-	}
-	if len(p.origins) >= maxOrigins {
+	if p.sweep(); len(p.origins) >= maxOrigins {
 		return nil
 	}
 	o := &origin{name: name, fetched: never, last: never}
 	p.origins[name] = o
-	p.sweepLater()
 	return o
 }
 
@@ -37,48 +31,45 @@ func (p *Pacer) remember(name string) *origin {
 func (p *Pacer) count(key countKey, window time.Duration) *count {
 	c := p.counts[key]
 	if c == nil {
-		if now := p.now(); len(p.counts) >= maxCounts && now-p.swept > time.Second {
-			p.sweep(now, forever)
-		}
-		if len(p.counts) >= maxCounts {
+		if p.sweep(); len(p.counts) >= maxCounts {
 			return nil
 		}
 		c = new(count)
 		p.counts[key] = c
-		p.sweepLater()
 	}
 	c.keep = max(c.keep, window)
 	return c
 }
 
-func (p *Pacer) sweepLater() {
-	if !p.sweeping {
-		p.sweeping = true
-		time.AfterFunc(sweepInterval, p.sweepAgain)
+// sweep removes what can't delay a request any more, unless it has done so a short time ago.
+func (p *Pacer) sweep() {
+	now, interval := p.now(), sweepInterval
+	if len(p.origins) >= maxOrigins || len(p.counts) >= maxCounts {
+		interval = time.Second
 	}
-}
-
-func (p *Pacer) sweepAgain() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.sweep(p.now(), forever)
-	if p.sweeping = false; len(p.origins)+len(p.counts) > 0 && p.closing.Err() == nil {
-		p.sweepLater()
+	if now-p.swept < interval {
+		return
 	}
-}
-
-// sweep removes what can't delay a request any more. Starts of origins before longest do not count.
-func (p *Pacer) sweep(now, longest time.Duration) {
 	p.swept = now
+	p.sweepOrigins(now, forever)
+	if len(p.origins) >= maxOrigins { // names of one origin with a Crawl-delay of years would take all places
+		p.sweepOrigins(now, p.settings.MaxDelay)
+	}
+	p.steps = 0
+	for key, c := range p.counts {
+		if c.own.within(c.keep, p.sinceStart()) == 0 {
+			delete(p.counts, key)
+		} else {
+			p.steps += len(c.own)
+		}
+	}
+}
+
+// sweepOrigins removes origins. Their starts count for longest at most.
+func (p *Pacer) sweepOrigins(now, longest time.Duration) {
 	for name, o := range p.origins {
 		if o.idle(now, longest, &p.settings) {
 			delete(p.origins, name)
-		}
-	}
-	for name, c := range p.counts {
-		if c.own.within(c.keep, p.sinceStart()) == 0 {
-			p.steps -= len(c.own)
-			delete(p.counts, name)
 		}
 	}
 }

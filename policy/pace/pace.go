@@ -94,8 +94,7 @@ type Pacer struct {
 	counts   map[countKey]*count // of limits
 	steps    int                 // of all counts
 	noted    map[countKey]Kept   // starts for the next call of Kept; nil: there was none
-	sweeping bool                // a removal is scheduled
-	swept    time.Duration
+	swept    time.Duration       // when what can't delay a request was removed last
 }
 
 // New returns a Pacer. Its starts are shared with other gates by a clock; nil: they are not.
@@ -199,7 +198,7 @@ func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 	if p.shares(&r) && w.origin != nil {
 		p.tell(w.origin)
 	}
-	turn.Allowance, _ = p.spend(&r, true)
+	turn.Allowance = p.spendObserved(&r)
 	return hold, turn, err
 }
 

@@ -354,15 +354,13 @@ func TestForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSchedule(usual)
 		s.send(t.Context(), "a", to("a", 100*time.Second), ok)
-		s.wg.Wait()
-		time.Sleep(95 * time.Second) // fake clock
-		if s.remembered() != 1 {
-			t.Error("the origin is forgotten before its interval has passed")
-		}
-		time.Sleep(sweepInterval + 5*time.Second) // fake clock
-		synctest.Wait()
-		if n := s.remembered(); n != 0 {
-			t.Errorf("%d origins are remembered for ever", n)
+		for i, want := range []int{2, 1} {
+			s.wg.Wait()
+			time.Sleep(95 * time.Second) // fake clock
+			s.send(t.Context(), "other", Request{Origin: fmt.Sprintf("http://other%d.example:80", i), CrawlDelay: time.Second}, ok)
+			if n := s.remembered(); n != want {
+				t.Errorf("after %v %d origins are remembered, want %d", time.Since(s.begun), n, want)
+			}
 		}
 	})
 }

@@ -34,9 +34,6 @@ type Pause struct {
 	First bool // a request has started after it, and its answer is awaited
 }
 
-// forgotten reports whether the pause ended so long ago that it does not count any more.
-func (p *Pause) forgotten(now, longest time.Duration) bool { return p.Until+longest <= now }
-
 // admit notes that a request is the first after the pause, if it is.
 func (p *Pause) admit(now time.Duration) (changed bool) {
 	if p.Row == 0 || p.Until > now {
@@ -111,7 +108,7 @@ func (t *Turn) Done(a Response) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	longest := p.settings.BackOff
-	if o := p.origins[t.request.Origin]; longest > 0 && (a.asks() || o != nil && o.pause(t.request.Token) != nil) {
+	if longest > 0 && (a.asks() || p.ownPause(&t.request).Row > 0) {
 		p.changePause(&t.request, t.start, func(s *Pause, start, now time.Duration) bool {
 			return s.answered(a, start, now, longest)
 		})
@@ -121,7 +118,7 @@ func (t *Turn) Done(a Response) {
 // admit reports whether no pause holds a request that may start by all other rules. Another gate may have been asked for
 // a pause that they share. The lock may be released meanwhile.
 func (p *Pacer) admit(r *Request) (ok bool) {
-	if p.settings.BackOff <= 0 || p.clock == nil && p.ownPause(r) == (Pause{}) {
+	if p.settings.BackOff <= 0 || p.clock == nil && p.ownPause(r).Row == 0 {
 		return true
 	}
 	p.changePause(r, p.now(), func(s *Pause, _, now time.Duration) (changed bool) {
@@ -189,9 +186,7 @@ func (p Pause) moved(by time.Duration) Pause {
 // ownPause returns what this gate knows of the pause for a request.
 func (p *Pacer) ownPause(r *Request) Pause {
 	if o := p.origins[r.Origin]; o != nil {
-		if own := o.pause(r.Token); own != nil {
-			return *own
-		}
+		return o.pause(r.Token)
 	}
 	return Pause{}
 }
@@ -206,14 +201,13 @@ func (p *Pacer) setPause(r *Request, s Pause) {
 	if o == nil {
 		return
 	}
-	key := o.key(r.Token)
 	if s.Row == 0 {
-		delete(o.pauses, key)
+		delete(o.pauses, o.key(r.Token))
 	} else {
 		if o.pauses == nil {
-			o.pauses = map[string]*Pause{}
+			o.pauses = map[string]Pause{}
 		}
-		o.pauses[key] = &s
+		o.pauses[o.key(r.Token)] = s
 	}
 	p.pass(o)
 }
@@ -226,28 +220,24 @@ func (o *origin) key(token string) string {
 	return ""
 }
 
-// pause returns the pause of a product token, nil if there is none.
-func (o *origin) pause(token string) *Pause { return o.pauses[o.key(token)] }
+// pause returns the pause of a product token, the zero value if there is none.
+func (o *origin) pause(token string) Pause { return o.pauses[o.key(token)] }
 
 // paused returns when the pause of a product token ends. While the answer to the first request after
 // it is awaited, that is the latest time.
 func (o *origin) paused(token string) time.Duration {
-	if p := o.pause(token); p != nil {
+	if p := o.pause(token); p.Row > 0 {
 		return p.Until
 	}
 	return never
 }
 
-// probing reports whether the answer to the first request after a pause is awaited.
-func (o *origin) probing(token string) bool {
-	p := o.pause(token)
-	return p != nil && p.First
-}
-
 // boundPauses ends pauses earlier that are longer than longest.
 func (o *origin) boundPauses(longest time.Duration) {
 	for token, p := range o.pauses {
-		if p.Until = min(p.Until, p.Since+max(longest, 0)); longest <= 0 {
+		if p.Until = min(p.Until, p.Since+longest); longest > 0 {
+			o.pauses[token] = p
+		} else {
 			delete(o.pauses, token)
 		}
 	}

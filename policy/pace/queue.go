@@ -16,11 +16,11 @@ const forever = time.Duration(math.MaxInt64 / 4)
 // An origin has a clock, and a queue if requests wait. Times are durations since the Pacer's epoch.
 type origin struct {
 	name    string
-	last    time.Duration     // the last start of a request
-	fetched time.Duration     // the last start of a fetch of robots.txt
-	fetch   time.Duration     // the same by the shared clock; 0: not known
-	memory  time.Duration     // how long a start of a request is remembered; 0: none delays another
-	pauses  map[string]*Pause // by product token
+	last    time.Duration    // the last start of a request
+	fetched time.Duration    // the last start of a fetch of robots.txt
+	fetch   time.Duration    // the same by the shared clock; 0: not known
+	memory  time.Duration    // how long a start of a request is remembered; 0: none delays another
+	pauses  map[string]Pause // by product token
 
 	turn    *waiter // the request that starts next; nil: none may
 	lines   []*line // with requests that wait
@@ -195,7 +195,7 @@ func (p *Pacer) advance(w *waiter) (turn *Turn, until time.Duration, err error) 
 		}
 		return nil, p.now(), err
 	}
-	allowance, err := p.spend(&w.request, false)
+	allowance, err := p.spend(&w.request)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -212,7 +212,7 @@ func (p *Pacer) awaitTurn(w *waiter) (until time.Duration, err error) {
 	if o.turn == w {
 		if until := o.paused(r.Token); until > now {
 			p.release(w)
-			if w.by = ByPause; until > w.deadline && !o.probing(r.Token) {
+			if w.by = ByPause; until > w.deadline && !o.pause(r.Token).First {
 				return 0, r.tooLate(until-now, ByPause)
 			}
 		}
@@ -291,7 +291,7 @@ func (o *origin) before(r *Request) time.Duration {
 // idle reports whether the origin can't delay a request any more, if starts count for longest at most.
 func (o *origin) idle(now, longest time.Duration, s *Config) bool {
 	for token, p := range o.pauses {
-		if p.forgotten(now, s.BackOff) {
+		if p.Until+s.BackOff <= now { // so long ago that it does not double the next one
 			delete(o.pauses, token)
 		}
 	}
