@@ -27,27 +27,19 @@ type paceClock struct {
 	pause   func(origin, token string, change func(p *pace.Pause, now time.Duration) (keep time.Duration)) error
 	gates   func() int // seen last
 
-	mu     sync.Mutex
-	state  clockState
-	losses int
-	factor int // multiplies intervals: the number of gates when the store was lost, which may have been emptied
+	mu       sync.Mutex
+	up       bool
+	lost     int       // the number of gates when the store was lost, which may have been emptied; 0: it never was
+	cautious time.Time // until then the store may not know all starts
 }
 
-type clockState int
-
-const (
-	clockAway     clockState = iota
-	clockCautious            // the store is there, but may not know all starts
-	clockReady
-)
-
 func (c *paceClock) Reserve(r pace.Reservation) (pace.Grant, error) {
-	state, factor := c.now()
-	if state == clockAway {
+	up, factor := c.state()
+	if !up {
 		return pace.Grant{}, errAway
 	}
 	usual := r.Interval
-	cautious := state == clockCautious && r.Step == 0 // a limit needs no caution: it begins anew
+	cautious := factor > 1 && r.Step == 0 // a limit needs no caution: it begins anew
 	if cautious {
 		r.Interval = pace.Times(r.Interval, factor)
 	}
@@ -61,14 +53,18 @@ func (c *paceClock) Reserve(r pace.Reservation) (pace.Grant, error) {
 }
 
 func (c *paceClock) Alone() int {
-	_, factor := c.now()
+	_, factor := c.state()
 	return max(factor, c.gates())
 }
 
-func (c *paceClock) now() (clockState, int) {
+// state reports whether the store can be used, and what multiplies intervals until it knows all starts.
+func (c *paceClock) state() (up bool, factor int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.state, c.factor
+	if c.up && time.Now().After(c.cautious) {
+		return true, 1
+	}
+	return c.up, max(c.lost, 1)
 }
 
 // Pause changes the pause of a product token at an origin, as [pace.Clock] says.
@@ -81,58 +77,29 @@ func (c *paceClock) away() {
 	gates := c.gates()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state == clockReady { // else the gates seen last may be fewer than there are
-		c.factor = gates
+	if c.lost == 0 || c.up && time.Now().After(c.cautious) { // else the gates seen last may be fewer than there are
+		c.lost = gates
 	}
-	c.state = clockAway
-	c.losses++
+	c.up = false
 }
 
-// back is called when the store can be used. It stores this gate's recent starts. From its call until
-// caution after that, reservations have a multiple of the interval, as those of a gate alone. It
-// returns at the end of caution, or when ctx ends or the store is lost again.
-//
-// On the first connection a gate without starts does not wait.
-func (c *paceClock) back(ctx context.Context, recent func() []pace.Reservation) {
+// back is called when the store can be used. It stores this gate's recent starts. Until caution after it was lost,
+// reservations have a multiple of the interval, as those of a gate alone.
+func (c *paceClock) back(ctx context.Context, recent []pace.Reservation) {
 	c.mu.Lock()
-	losses := c.losses
-	c.state = clockCautious
+	if c.up = true; c.lost > 0 {
+		c.cautious = time.Now().Add(caution)
+	}
 	c.mu.Unlock()
-	if all := recent(); len(all) > 0 || losses > 0 {
-		if !c.tell(ctx, all, losses) {
-			return
-		}
-		select {
-		case <-time.After(caution):
-		case <-ctx.Done():
-			return
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.losses == losses {
-		c.state, c.factor = clockReady, 1
-	}
-}
-
-func (c *paceClock) lostSince(losses int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.losses != losses
-}
-
-// tell notes starts on the store. It reports false if the store is lost meanwhile, or ctx ends.
-func (c *paceClock) tell(ctx context.Context, all []pace.Reservation, losses int) bool {
 	var g errgroup.Group
 	g.SetLimit(tellers)
-	for _, r := range all {
+	for _, r := range recent {
 		g.Go(func() error {
 			_, err := c.reserve(ctx, r)
 			return err
 		})
 	}
 	_ = g.Wait() // of a start that was not noted the next reservation at that origin tells
-	return ctx.Err() == nil && !c.lostSince(losses)
 }
 
 // reserve reserves the next start with a key, as [pace.Starts.Reserve] does, by the store's clock.

@@ -29,11 +29,11 @@ type pacedGates struct {
 func newPacedGates(t *testing.T, n int) *pacedGates {
 	p := &pacedGates{begun: time.Now(), starts: map[string]*pace.Starts{}}
 	for range n {
-		c := &paceClock{reserve: p.reserve, gates: func() int { return n }, factor: 1}
+		c := &paceClock{reserve: p.reserve, gates: func() int { return n }}
 		config := pace.Default()
 		config.CrawlDelay, config.MaxWait = pace.Obey, time.Minute
 		p.clocks, p.pacers = append(p.clocks, c), append(p.pacers, pace.New(config, c))
-		c.back(t.Context(), func() []pace.Reservation { return nil })
+		c.back(t.Context(), nil)
 	}
 	t.Cleanup(func() {
 		for _, pacer := range p.pacers {
@@ -70,7 +70,7 @@ func (p *pacedGates) find(t *testing.T) {
 	p.away = false
 	p.mu.Unlock()
 	for i, c := range p.clocks {
-		go c.back(t.Context(), p.pacers[i].Recent)
+		go c.back(t.Context(), p.pacers[i].Recent())
 	}
 	synctest.Wait()
 }

@@ -93,10 +93,10 @@ func Open(o Options) (*Fleet, error) {
 	f.settings.Store(&o.Settings)
 	f.gates.Store(1)
 	f.server = &server{address: a, ctx: f.ctx, roots: func() *x509.CertPool { return f.settings.Load().Roots }}
-	f.clock = &paceClock{reserve: f.reserve, pause: f.pause, gates: func() int { return int(f.gates.Load()) }, factor: 1}
+	f.clock = &paceClock{reserve: f.reserve, pause: f.pause, gates: func() int { return int(f.gates.Load()) }}
 	f.link = newLink(o.Timeout, o.Log)
 	f.link.onDown = f.clock.away
-	f.link.onUp = func() { f.running.Go(func() { f.clock.back(f.ctx, f.recent) }) }
+	f.link.onUp = func() { f.running.Go(func() { f.clock.back(f.ctx, f.recent()) }) }
 	return f, nil
 }
 
