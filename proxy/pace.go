@@ -22,49 +22,45 @@ var notSubresources = []string{"", "document", "iframe", "frame", "empty"}
 
 // awaitTurn waits until the request may be sent. It returns its turn, nil if the request does not count, or what to
 // answer if it must not be sent.
-func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision) (*pace.Turn, response.Paced, *answer) {
+func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision) (turn *pace.Turn, paced response.Paced, no *answer) {
 	pacer := in.settings.Pacer
 	if pacer == nil {
-		return nil, response.Paced{}, nil
+		return nil, paced, nil
 	}
-	ask := paceRequest(in, d)
-	if d.Crawler.Mode == policy.Report {
-		hold, turn, err := pacer.Observe(ask)
-		if turn == nil {
-			return nil, response.Paced{}, nil
-		}
-		paced := response.PacedBy(turn.Distance, d)
-		paced.Reported = true
-		paced.Hold(hold, turn.By)
-		paced.Budget.Allowance = turn.Allowance
-		if late, ok := errors.AsType[*pace.TooLate](err); ok {
-			paced.Refuse(late)
-		}
-		return turn, paced, nil
+	reported, ask := d.Crawler.Mode == policy.Report, paceRequest(in, d)
+	var err error
+	if reported {
+		turn, err = pacer.Observe(ask)
+	} else {
+		turn, err = pacer.Wait(ctx, ask)
 	}
-	turn, err := pacer.Wait(ctx, ask)
-	if err == nil {
-		if turn == nil {
-			return nil, response.Paced{}, nil
-		}
-		paced := response.PacedBy(turn.Distance, d)
+	if turn != nil {
+		paced = response.PacedBy(turn.Distance, d)
+		paced.Reported = reported
 		paced.Hold(turn.Held, turn.By)
 		paced.Budget.Allowance = turn.Allowance
+	}
+	if err == nil {
 		return turn, paced, nil
 	}
 	if errors.Is(err, pace.ErrClosed) {
-		return nil, response.Paced{}, &answer{
+		return nil, paced, &answer{
 			status: http.StatusServiceUnavailable, kind: "ending", title: "The gate is ending", fault: "proxy_internal_response", cause: err.Error(), err: err.Error(),
 			retry: time.Second, refused: record.ByPace, detail: "The request was waiting for its turn, and the gate is about to end. Another gate may serve it.",
 		}
 	}
 	late, ok := errors.AsType[*pace.TooLate](err)
 	if !ok {
-		return nil, response.Paced{}, failure(err, in, nil)
+		return nil, paced, failure(err, in, nil)
 	}
-	paced := response.PacedBy(late.Distance, d)
+	if turn == nil {
+		paced = response.PacedBy(late.Distance, d)
+	}
 	paced.Refuse(late)
-	if late.By == pace.ByBudget {
+	switch {
+	case reported:
+		return turn, paced, nil
+	case late.By == pace.ByBudget:
 		return nil, paced, spent(in.target.Hostname(), late)
 	}
 	return nil, paced, tooLate(&paced, d.RobotsURL, late)

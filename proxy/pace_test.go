@@ -45,10 +45,11 @@ func (p *testPacer) Wait(ctx context.Context, r pace.Request) (*pace.Turn, error
 	}
 }
 
-func (p *testPacer) Observe(r pace.Request) (time.Duration, *pace.Turn, error) {
+func (p *testPacer) Observe(r pace.Request) (*pace.Turn, error) {
 	p.waiting <- r
-	_, turn, _ := p.free.Observe(r)
-	return 1500 * time.Millisecond, turn, <-p.turn
+	turn, _ := p.free.Observe(r)
+	turn.Held = 1500 * time.Millisecond
+	return turn, <-p.turn
 }
 
 // An allowed request waits for its turn before anything is sent.

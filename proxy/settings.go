@@ -67,8 +67,9 @@ type Pacer interface {
 	// Wait returns when the request may be sent. The context ends when the client disconnects. The turn is nil if
 	// the request does not count.
 	Wait(ctx context.Context, r pace.Request) (*pace.Turn, error)
-	// Observe is for report mode: the request is sent at once. It returns what Wait would have done.
-	Observe(r pace.Request) (hold time.Duration, turn *pace.Turn, err error)
+	// Observe is for report mode: the request is sent at once. It returns what Wait would have done, and always a turn
+	// if the request counts.
+	Observe(r pace.Request) (*pace.Turn, error)
 }
 
 // Tags says how far pages are read for their robots rules. The zero value reads none.

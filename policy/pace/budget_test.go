@@ -49,7 +49,7 @@ func TestBudgetReported(t *testing.T) {
 		g := newGates(2, withBudget("shop.example"))
 		refused := 0
 		for range 110 {
-			_, turn, err := g.pacers[0].Observe(to("a", 0))
+			turn, err := g.pacers[0].Observe(to("a", 0))
 			if err != nil {
 				refused++
 			}

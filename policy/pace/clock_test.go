@@ -331,8 +331,8 @@ func TestSharedObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGates(2, usual)
 		g.clock.delay = 100 * time.Millisecond
-		if hold, _, err := g.pacers[0].Observe(to("a", 2*time.Second)); hold != 0 || err != nil {
-			t.Errorf("would have been held for %v, %v", hold, err)
+		if turn, err := g.pacers[0].Observe(to("a", 2*time.Second)); err != nil || turn.Held != 0 {
+			t.Errorf("would have been held: %v, %v", turn, err)
 		}
 		if g.since() != 100*time.Millisecond {
 			t.Error("the request has waited for more than a round trip")

@@ -180,18 +180,18 @@ func (p *Pacer) sleep(ctx context.Context, w *waiter, until time.Duration) error
 	return nil
 }
 
-// Observe counts the start of a request that does not wait, and returns what would have happened to
-// it: it would have been held for some time, or refused.
-func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
+// Observe counts the start of a request that does not wait. Its results are those that Wait would have had, but there is
+// a turn also if Wait would have refused the request.
+func (p *Pacer) Observe(r Request) (*Turn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.settings.measure(&r) {
-		return 0, nil, nil
+		return nil, nil
 	}
 	w := p.newWaiter(r)
 	hold, by, err := p.foresee(w)
-	turn = p.start(w)
-	turn.Held, turn.By = 0, by
+	turn := p.start(w)
+	turn.Held, turn.By = hold, by
 	if o := w.origin; o != nil && o.paused(r.Token) > turn.start {
 		turn.start = never // it does not obey the pause, so its answer neither doubles nor ends it
 	}
@@ -199,7 +199,7 @@ func (p *Pacer) Observe(r Request) (hold time.Duration, turn *Turn, err error) {
 		p.tell(w.origin)
 	}
 	turn.Allowance = p.spendObserved(&r)
-	return hold, turn, err
+	return turn, err
 }
 
 // Started counts a start that does not wait and is not a client's request, such as a fetch of

@@ -271,13 +271,12 @@ func TestFetch(t *testing.T) {
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSchedule(Config{CrawlDelay: Obey, MaxDelay: time.Minute, MaxWait: 5 * time.Second, MaxQueue: 1000})
-		if hold, _, err := s.Observe(to("a", 2*time.Second)); hold != 0 || err != nil {
-			t.Errorf("the first would have been held for %v, %v", hold, err)
+		for i, want := range []time.Duration{0, 2 * time.Second} {
+			if turn, err := s.Observe(to("a", 2*time.Second)); err != nil || turn.Held != want {
+				t.Errorf("request %d: %v, %v, want to be held for %v", i, turn, err, want)
+			}
 		}
-		if hold, _, err := s.Observe(to("a", 2*time.Second)); hold != 2*time.Second || err != nil {
-			t.Errorf("the second would have been held for %v, %v", hold, err)
-		}
-		if _, _, err := s.Observe(to("a", 30*time.Second)); err == nil {
+		if turn, err := s.Observe(to("a", 30*time.Second)); err == nil || turn == nil {
 			t.Error("the third would not have been refused")
 		}
 		s.send(t.Context(), "a", to("a", 2*time.Second), ok)

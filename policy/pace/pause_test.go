@@ -142,7 +142,7 @@ func TestObservedInPause(t *testing.T) {
 		s.send(t.Context(), "a", to("a", 0), busy("5"))
 		s.wg.Wait()
 		time.Sleep(time.Second) // fake clock
-		_, turn, err := s.Observe(to("a", 0))
+		turn, err := s.Observe(to("a", 0))
 		if err != nil {
 			t.Fatal(err)
 		}
