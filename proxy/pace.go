@@ -22,7 +22,9 @@ var notSubresources = []string{"", "document", "iframe", "frame", "empty"}
 
 // awaitTurn waits until the request may be sent. It returns its turn, nil if the request does not count, or what to
 // answer if it must not be sent.
-func awaitTurn(ctx context.Context, in *inbound, d *policy.Decision) (turn *pace.Turn, paced response.Paced, no *answer) {
+func awaitTurn(
+	ctx context.Context, in *inbound, d *policy.Decision,
+) (turn *pace.Turn, paced response.Paced, no *answer) {
 	pacer := in.settings.Pacer
 	if pacer == nil {
 		return nil, paced, nil

@@ -24,7 +24,7 @@ const tellers = 16
 // A paceClock is a [pace.Clock] on the store: it has the last starts of all gates at each origin, and the pauses.
 type paceClock struct {
 	reserve func(context.Context, pace.Reservation) (pace.Grant, error)
-	pause   func(origin, token string, change func(p *pace.Pause, now time.Duration) (keep time.Duration)) error
+	pause   func(origin, token string, change pace.PauseChange) error
 	gates   func() int // seen last
 
 	mu       sync.Mutex
@@ -68,7 +68,7 @@ func (c *paceClock) state() (up bool, factor int) {
 }
 
 // Pause changes the pause of a product token at an origin, as [pace.Clock] says.
-func (c *paceClock) Pause(origin, token string, change func(p *pace.Pause, now time.Duration) (keep time.Duration)) error {
+func (c *paceClock) Pause(origin, token string, change pace.PauseChange) error {
 	return c.pause(origin, token, change)
 }
 
@@ -85,7 +85,7 @@ func (c *paceClock) away() {
 
 // back is called when the store can be used. It stores this gate's recent starts. Until caution after it was lost,
 // reservations have a multiple of the interval, as those of a gate alone.
-func (c *paceClock) back(ctx context.Context, recent []pace.Reservation) {
+func (c *paceClock) back(ctx context.Context, recent func() []pace.Reservation) {
 	c.mu.Lock()
 	if c.up = true; c.lost > 0 {
 		c.cautious = time.Now().Add(caution)
@@ -93,7 +93,7 @@ func (c *paceClock) back(ctx context.Context, recent []pace.Reservation) {
 	c.mu.Unlock()
 	var g errgroup.Group
 	g.SetLimit(tellers)
-	for _, r := range recent {
+	for _, r := range recent() {
 		g.Go(func() error {
 			_, err := c.reserve(ctx, r)
 			return err
@@ -133,7 +133,7 @@ func (f *Fleet) reserve(ctx context.Context, r pace.Reservation) (g pace.Grant, 
 const longestPause = 31 * 24 * time.Hour
 
 // pause changes the pause of a product token at an origin. Its times are those of the store's clock.
-func (f *Fleet) pause(origin, token string, change func(p *pace.Pause, now time.Duration) (keep time.Duration)) error {
+func (f *Fleet) pause(origin, token string, change pace.PauseChange) error {
 	const tries = 20 // other gates may change it at the same time
 	ctx, name := context.Background(), f.key("pause", origin+" "+token)
 	for range tries {

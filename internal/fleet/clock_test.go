@@ -33,7 +33,7 @@ func newPacedGates(t *testing.T, n int) *pacedGates {
 		config := pace.Default()
 		config.CrawlDelay, config.MaxWait = pace.Obey, time.Minute
 		p.clocks, p.pacers = append(p.clocks, c), append(p.pacers, pace.New(config, c))
-		c.back(t.Context(), nil)
+		c.back(t.Context(), func() []pace.Reservation { return nil })
 	}
 	t.Cleanup(func() {
 		for _, pacer := range p.pacers {
@@ -70,7 +70,7 @@ func (p *pacedGates) find(t *testing.T) {
 	p.away = false
 	p.mu.Unlock()
 	for i, c := range p.clocks {
-		go c.back(t.Context(), p.pacers[i].Recent())
+		go c.back(t.Context(), p.pacers[i].Recent)
 	}
 	synctest.Wait()
 }

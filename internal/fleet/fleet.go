@@ -96,7 +96,7 @@ func Open(o Options) (*Fleet, error) {
 	f.clock = &paceClock{reserve: f.reserve, pause: f.pause, gates: func() int { return int(f.gates.Load()) }}
 	f.link = newLink(o.Timeout, o.Log)
 	f.link.onDown = f.clock.away
-	f.link.onUp = func() { f.running.Go(func() { f.clock.back(f.ctx, f.recent()) }) }
+	f.link.onUp = func() { f.running.Go(func() { f.clock.back(f.ctx, f.recent) }) }
 	return f, nil
 }
 

@@ -66,7 +66,7 @@ func (f *Fleet) check(ctx context.Context) error {
 	if wasUp && added && begin.Sub(f.checked) < gateTime {
 		// The store was emptied: the starts of paced requests are lost too. The clock goes by the gates seen before.
 		f.clock.away()
-		f.running.Go(func() { f.clock.back(f.ctx, f.recent()) })
+		f.running.Go(func() { f.clock.back(f.ctx, f.recent) })
 	}
 	f.gates.Store(int64(max(1, len(gates))))
 	f.checked = begin

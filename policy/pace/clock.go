@@ -17,11 +17,14 @@ type Clock interface {
 	// Alone returns among how many gates a limit is divided while Reserve fails: the number seen last, at
 	// least 1. Intervals are multiplied by it.
 	Alone() int
-	// Pause calls change with the pause of a product token at an origin, and the time: zero if none is known.
-	// It keeps what change has made of it for the time that change returns; 0: nothing has changed. If another gate
-	// has changed it meanwhile, change is called again, with that.
-	Pause(origin, token string, change func(p *Pause, now time.Duration) (keep time.Duration)) error
+	// Pause changes the pause of a product token at an origin. If another gate changes it meanwhile, change is called
+	// again, with that.
+	Pause(origin, token string, change PauseChange) error
 }
+
+// A PauseChange changes a pause: zero if none is known. It returns for how long the Clock keeps the pause; 0: nothing
+// has changed.
+type PauseChange func(p *Pause, now time.Duration) (keep time.Duration)
 
 // A slot is a start that was reserved.
 type slot struct {
@@ -34,13 +37,14 @@ type slot struct {
 // shares reports whether a request starts by the shared clock.
 func (p *Pacer) shares(r *Request) bool { return p.clock != nil && r.paced() }
 
-// reserve returns when a request that has the turn may start by the clock, after the interval to this gate's starts. While
-// the clock can't be used, that is a multiple of the interval. The lock may be released meanwhile.
+// reserve returns when a request that has the turn may start by the clock, after the interval to this gate's starts.
+// While the clock can't be used, that is a multiple of the interval. The lock may be released meanwhile.
 func (p *Pacer) reserve(w *waiter) (at time.Duration, err error) {
 	o, r, now := w.origin, &w.request, p.now()
 	interval := r.distance.Interval
 	want := Reservation{
-		Key: o.name, Interval: interval, Since: -1, Longest: max(w.deadline-now, 0), Memory: max(o.memory, interval, r.memory),
+		Key: o.name, Interval: interval, Since: -1, Longest: max(w.deadline-now, 0),
+		Memory: max(o.memory, interval, r.memory),
 	}
 	if last := o.before(r); last != never {
 		want.Since = now - last
@@ -68,8 +72,8 @@ func (p *Pacer) reserve(w *waiter) (at time.Duration, err error) {
 	return max(o.due(r), at), nil
 }
 
-// tell tells the clock of a start that does not wait for it, and returns its time by the clock, 0 if that fails. The lock
-// is released meanwhile.
+// tell tells the clock of a start that does not wait for it, and returns its time by the clock, 0 if that fails. The
+// lock is released meanwhile.
 func (p *Pacer) tell(o *origin) time.Duration {
 	g, _ := p.call(Reservation{Key: o.name, Since: -1, Memory: o.memory})
 	return g.Start
@@ -83,7 +87,8 @@ func (p *Pacer) call(r Reservation) (Grant, error) {
 	p.mu.Lock()
 	// A clock that jumps back would stop all requests until it has caught up. Another gate's start is not farther away
 	// than its requests may wait.
-	if err == nil && (g.Wait < 0 || g.Wait > p.settings.MaxWait+r.Interval+time.Minute || (g.Start == 0) != (g.Wait > r.Longest)) {
+	longest := p.settings.MaxWait + r.Interval + time.Minute
+	if err == nil && (g.Wait < 0 || g.Wait > longest || (g.Start == 0) != (g.Wait > r.Longest)) {
 		err = errors.New("the shared clock has given an implausible answer")
 	}
 	if p.factor = 1; err != nil {
@@ -113,6 +118,9 @@ func (p *Pacer) Recent() []Reservation {
 	now := p.now()
 	var all []Reservation
 	for _, o := range p.origins {
+		if o.turn != nil {
+			o.turn.wake()
+		}
 		if since := now - max(o.last, o.fetched); since < o.memory {
 			all = append(all, Reservation{Key: o.name, Since: since, Longest: -1, Memory: o.memory})
 		}

@@ -69,7 +69,7 @@ func (c *testClock) Reserve(r Reservation) (g Grant, err error) {
 	return g, err
 }
 
-func (c *testClock) Pause(origin, token string, change func(*Pause, time.Duration) time.Duration) (err error) {
+func (c *testClock) Pause(origin, token string, change PauseChange) (err error) {
 	var delay time.Duration
 	c.set(func() {
 		c.calls++

@@ -1,8 +1,6 @@
 package pace
 
 import (
-	"encoding/hex"
-	"errors"
 	"math"
 	"slices"
 	"time"
@@ -10,22 +8,10 @@ import (
 
 // Kept are starts that count for a limit, in a form that survives the process.
 type Kept struct {
-	Key    countKey      `json:"key"`
+	Key    []byte        `json:"key"` // a hash of the limit's name
 	Window time.Duration `json:"window"`
 	At     time.Time     `json:"at"` // the last of them
 	N      int           `json:"n"`
-}
-
-// MarshalText returns the key in hexadecimal.
-func (k countKey) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, k[:]), nil }
-
-// UnmarshalText reads what MarshalText returns.
-func (k *countKey) UnmarshalText(text []byte) error {
-	if len(text) != 2*len(k) {
-		return errors.New("not the hash of a limit")
-	}
-	_, err := hex.Decode(k[:], text)
-	return err
 }
 
 // Kept returns the starts that count for limits and that an earlier call has not returned; all if the caller has lost
@@ -36,12 +22,12 @@ func (p *Pacer) Kept(all bool) (starts []Kept) {
 	if p.noted == nil || all {
 		for key, c := range p.counts {
 			for _, s := range slices.Backward(c.own) { // the oldest first, as Restore wants them
-				starts = append(starts, Kept{key, c.keep, time.Now().Add(s.Last - p.sinceStart()), s.N})
+				starts = append(starts, Kept{key[:], c.keep, time.Now().Add(s.Last - p.sinceStart()), s.N})
 			}
 		}
 	} else {
 		for key, s := range p.noted {
-			s.Key = key
+			s.Key = key[:]
 			starts = append(starts, s)
 		}
 	}
@@ -55,10 +41,13 @@ func (p *Pacer) Restore(s Kept) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := p.sinceStart() - max(0, time.Since(s.At))
-	if s.N < 1 || s.N > math.MaxInt32 || s.Window <= 0 || s.Window > longestWindow || at+s.Window <= p.sinceStart() {
+	if len(s.Key) != len(countKey{}) || s.N < 1 || s.N > math.MaxInt32 {
 		return
 	}
-	if c := p.count(s.Key, s.Window); c != nil {
+	if s.Window <= 0 || s.Window > longestWindow || at+s.Window <= p.sinceStart() {
+		return
+	}
+	if c := p.count(countKey(s.Key), s.Window); c != nil {
 		steps := len(c.own)
 		if c.own = c.own.with(Step{at, s.N}, s.Window/64); len(c.own) > maxSteps {
 			c.own = c.own[:maxSteps]

@@ -40,7 +40,9 @@ func (l *Limit) name() string { return "budget " + l.Key }
 
 // reservation returns what counts a start now, if the limit permits it.
 func (l *Limit) reservation() Reservation {
-	return Reservation{Key: l.name(), Interval: l.Window, Starts: l.Starts, Step: l.Window / 64, Since: -1, Memory: l.Window}
+	return Reservation{
+		Key: l.name(), Interval: l.Window, Starts: l.Starts, Step: l.Window / 64, Since: -1, Memory: l.Window,
+	}
 }
 
 // unlimited returns what counts a start in any case.
@@ -68,40 +70,40 @@ func (p *Pacer) spent(r *Request, after time.Duration) error {
 	return &TooLate{After: wait, By: ByBudget, Distance: r.distance, Limit: *l}
 }
 
-// spend counts a start, if the request's limit permits it. Gates that share a [Clock] share the limit. While the clock can't
-// be used, each gate permits its part by its own starts, and tells the clock of them later. The lock may be released
-// meanwhile.
+// spend counts a start, if the request's limit permits it. Gates that share a [Clock] share the limit. While the clock
+// can't be used, each gate permits its part by its own starts, and tells the clock of them later. The lock may be
+// released meanwhile.
 func (p *Pacer) spend(r *Request) (Allowance, error) {
-	l := &r.limit
+	l := r.limit // the settings may change meanwhile
 	if l.Starts == 0 {
 		return Allowance{}, nil
 	}
 	c := p.count(l.hash(), l.Window)
 	if c == nil {
 		e := r.noPlace(ByBudget)
-		e.Limit = *l
+		e.Limit = l
 		return Allowance{}, e
 	}
 	ask := l.reservation()
-	g, shared := p.spendShared(l, c, ask)
+	g, shared := p.spendShared(&l, c, ask)
 	switch {
 	case !shared:
 		ask.Starts = max(ask.Starts/p.factor, 1)
-		if g = p.add(l, c, ask); g.Start != 0 {
+		if g = p.add(&l, c, ask); g.Start != 0 {
 			c.missed++
 		}
 	case g.Start != 0:
-		p.add(l, c, l.unlimited())
+		p.add(&l, c, l.unlimited())
 	}
 	if g.Start == 0 {
-		return Allowance{}, &TooLate{After: g.Wait, By: ByBudget, Distance: r.distance, Limit: *l}
+		return Allowance{}, &TooLate{After: g.Wait, By: ByBudget, Distance: r.distance, Limit: l}
 	}
-	return Allowance{*l, g.Left}, nil
+	return Allowance{l, g.Left}, nil
 }
 
 // spendObserved counts a start of report mode, also beyond the limit.
 func (p *Pacer) spendObserved(r *Request) Allowance {
-	l := &r.limit
+	l := r.limit
 	if l.Starts == 0 {
 		return Allowance{}
 	}
@@ -109,12 +111,12 @@ func (p *Pacer) spendObserved(r *Request) Allowance {
 	if c == nil {
 		return Allowance{}
 	}
-	p.add(l, c, l.unlimited())
+	p.add(&l, c, l.unlimited())
 	c.missed++
 	tell := l.reservation()
 	tell.Longest = -1
-	p.spendShared(l, c, tell)
-	return Allowance{*l, max(0, l.Starts-c.own.within(l.Window, p.sinceStart()))}
+	p.spendShared(&l, c, tell)
+	return Allowance{l, max(0, l.Starts-c.own.within(l.Window, p.sinceStart()))}
 }
 
 // spendShared asks the clock, and tells it of the starts that it has missed. It reports whether the clock has answered.

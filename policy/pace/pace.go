@@ -127,18 +127,6 @@ func (p *Pacer) Use(s Config) {
 	}
 }
 
-// A Turn is a request that may start, or has.
-type Turn struct {
-	Held      time.Duration // the time that it has waited
-	By        Source        // what it has waited for
-	Distance  Distance      // that it has kept
-	Allowance Allowance     // what is left of the limit that it counts for; zero: of none
-
-	pacer   *Pacer
-	request Request
-	start   time.Duration
-}
-
 // Wait returns when the request may start. Its errors are [*TooLate], [ErrClosed] and that of ctx.
 // The caller must call [Turn.Done] when the origin has answered. The turn is nil if the request does not count.
 func (p *Pacer) Wait(ctx context.Context, r Request) (*Turn, error) {
@@ -180,8 +168,8 @@ func (p *Pacer) sleep(ctx context.Context, w *waiter, until time.Duration) error
 	return nil
 }
 
-// Observe counts the start of a request that does not wait. Its results are those that Wait would have had, but there is
-// a turn also if Wait would have refused the request.
+// Observe counts the start of a request that does not wait. Its results are those that Wait would have had, but there
+// is a turn also if Wait would have refused the request.
 func (p *Pacer) Observe(r Request) (*Turn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

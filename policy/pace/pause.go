@@ -115,8 +115,8 @@ func (t *Turn) Done(a Response) {
 	}
 }
 
-// admit reports whether no pause holds a request that may start by all other rules. Another gate may have been asked for
-// a pause that they share. The lock may be released meanwhile.
+// admit reports whether no pause holds a request that may start by all other rules. Another gate may have been asked
+// for a pause that they share. The lock may be released meanwhile.
 func (p *Pacer) admit(r *Request) (ok bool) {
 	if p.settings.BackOff <= 0 || p.clock == nil && p.ownPause(r).Row == 0 {
 		return true
@@ -129,10 +129,14 @@ func (p *Pacer) admit(r *Request) (ok bool) {
 	return ok
 }
 
-// changePause changes the pause for a request that has started at a time, and reports in change whether it does. Gates
-// that share a clock change it there. This gate goes by its own pause while the clock can't be used, and if its own has
-// begun later. change gets the times by the clock of the pause. The lock may be released meanwhile.
-func (p *Pacer) changePause(r *Request, start time.Duration, change func(s *Pause, start, now time.Duration) bool) {
+// A pauseChange changes a pause, and reports whether it has. It gets the start of a request, and the time, by the clock
+// of the pause.
+type pauseChange func(s *Pause, start, now time.Duration) bool
+
+// changePause changes the pause for a request that has started at a time. Gates that share a clock change it there.
+// This gate goes by its own pause while the clock can't be used, and if its own has begun later. The lock may be
+// released meanwhile.
+func (p *Pacer) changePause(r *Request, start time.Duration, change pauseChange) {
 	if p.clock == nil || p.changeShared(r, start, change) != nil {
 		s := p.ownPause(r)
 		change(&s, start, p.now())
@@ -141,7 +145,7 @@ func (p *Pacer) changePause(r *Request, start time.Duration, change func(s *Paus
 }
 
 // changeShared changes the pause that the gates share.
-func (p *Pacer) changeShared(r *Request, start time.Duration, change func(s *Pause, start, now time.Duration) bool) error {
+func (p *Pacer) changeShared(r *Request, start time.Duration, change pauseChange) error {
 	longest, own := p.settings.BackOff, p.ownPause(r)
 	var learned Pause // by this gate's clock
 	p.mu.Unlock()
