@@ -40,7 +40,7 @@ func awaitTurn(
 		paced = response.PacedBy(turn.Distance, d)
 		paced.Reported = reported
 		paced.Hold(turn.Held, turn.By)
-		paced.Budget.Allowance = turn.Allowance
+		paced.Budget.Limit = turn.Limit
 	}
 	if err == nil {
 		return turn, paced, nil
@@ -118,10 +118,10 @@ func tooLate(paced *response.Paced, robotsURL string, late *pace.TooLate) *answe
 		retry: paced.Retry, refused: record.ByPace, err: late.Error(),
 	}
 	switch {
-	case paced.Source == response.ByBackOff:
+	case paced.Source == pace.ByPause:
 		p.cause = "pace: the origin has asked for a pause"
 		p.detail = "The origin has answered 429 or 503 to this crawler, so its requests pause."
-	case paced.Source == response.ByCrawlDelay:
+	case paced.Source == pace.ByCrawlDelay:
 		p.cause = fmt.Sprintf("pace: robots.txt line %d: Crawl-delay: %s", paced.Line, seconds(paced.Delay))
 		p.detail = fmt.Sprintf("Line %d of %s asks for %s s between two requests.", paced.Line, robotsURL, seconds(paced.Delay))
 	default:

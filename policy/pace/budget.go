@@ -11,9 +11,6 @@ import (
 	"robotsgate/policy/glob"
 )
 
-// ByBudget is the source of a refusal by a [Budget].
-const ByBudget Source = "budget"
-
 // longestWindow is the longest window of a limit.
 const longestWindow = 31 * 24 * time.Hour
 

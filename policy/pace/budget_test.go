@@ -21,8 +21,8 @@ func take(t *testing.T, p *Pacer, r Request, most int) (started int, late *TooLa
 			t.Fatal(err)
 		}
 		started++
-		if turn.Allowance.Left < 0 || turn.Allowance.Starts != 100 {
-			t.Fatalf("start %d: the allowance is %+v", started, turn.Allowance)
+		if turn.Limit.Left < 0 || turn.Limit.Starts != 100 {
+			t.Fatalf("start %d: the limit is %+v", started, turn.Limit)
 		}
 		turn.Done(ok)
 	}
@@ -53,8 +53,8 @@ func TestBudgetReported(t *testing.T) {
 			if err != nil {
 				refused++
 			}
-			if turn.Allowance.Starts == 0 {
-				t.Errorf("the allowance is %+v", turn.Allowance)
+			if turn.Limit.Starts == 0 {
+				t.Errorf("the limit is %+v", turn.Limit)
 			}
 			synctest.Wait()
 		}

@@ -45,23 +45,13 @@ func Default() Config {
 
 // A Distance is the interval to the start before, of any crawler, and why.
 type Distance struct {
-	Interval  time.Duration // 0: none
-	By        DistanceSource
-	Announced bool // with ByMinDelay: a Crawl-delay that is not shorter is only to be reported
+	Interval time.Duration // 0: none
+	By       Source        // ByCrawlDelay or ByMinDelay; "" if there is none
 }
-
-// A DistanceSource is what sets an interval; "" if there is none.
-type DistanceSource string
-
-// The sources of intervals.
-const (
-	ByCrawlDelay DistanceSource = "crawl-delay"
-	ByMinDelay   DistanceSource = "min-delay"
-)
 
 // measure finds out which distance a request keeps. It reports false if the request neither waits nor counts.
 func (c *Config) measure(r *Request) bool {
-	r.distance, r.memory = Distance{}, 0
+	r.distance, r.memory, r.limit = Distance{}, 0, Limit{}
 	if r.Subresource && c.Subresources == Free {
 		return false
 	}
@@ -69,15 +59,12 @@ func (c *Config) measure(r *Request) bool {
 	if c.MinDelay > 0 {
 		r.distance = Distance{Interval: c.MinDelay, By: ByMinDelay}
 	}
-	longer := r.CrawlDelay > 0 && r.CrawlDelay >= c.MinDelay
-	if c.CrawlDelay != Obey {
-		r.distance.Announced = longer && c.MinDelay > 0
-		return true
+	if c.CrawlDelay == Obey {
+		r.memory = r.LongestDelay
+		if r.CrawlDelay > 0 && r.CrawlDelay >= c.MinDelay {
+			r.distance = Distance{Interval: r.CrawlDelay, By: ByCrawlDelay}
+		}
 	}
-	if longer {
-		r.distance = Distance{Interval: r.CrawlDelay, By: ByCrawlDelay}
-	}
-	r.memory = r.LongestDelay
 	return true
 }
 

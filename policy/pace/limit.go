@@ -12,12 +12,7 @@ type Limit struct {
 	Starts int           // 1 to 2^31 - 1
 	Window time.Duration // at least a millisecond; counted in 64 steps
 	Entry  int           // of the budgets, from 1; it counts nothing
-}
-
-// An Allowance is what is left of a limit.
-type Allowance struct {
-	Limit
-	Left int // so many further starts are permitted now
+	Left   int           // so many further starts are permitted now, in a [Turn]
 }
 
 // A count is what this gate knows of the starts with one key.
@@ -73,16 +68,16 @@ func (p *Pacer) spent(r *Request, after time.Duration) error {
 // spend counts a start, if the request's limit permits it. Gates that share a [Clock] share the limit. While the clock
 // can't be used, each gate permits its part by its own starts, and tells the clock of them later. The lock may be
 // released meanwhile.
-func (p *Pacer) spend(r *Request) (Allowance, error) {
-	l := r.limit // the settings may change meanwhile
+func (p *Pacer) spend(r *Request) (l Limit, err error) {
+	l = r.limit // the settings may change meanwhile
 	if l.Starts == 0 {
-		return Allowance{}, nil
+		return l, nil
 	}
 	c := p.count(l.hash(), l.Window)
 	if c == nil {
 		e := r.noPlace(ByBudget)
 		e.Limit = l
-		return Allowance{}, e
+		return l, e
 	}
 	ask := l.reservation()
 	g, shared := p.spendShared(&l, c, ask)
@@ -96,27 +91,29 @@ func (p *Pacer) spend(r *Request) (Allowance, error) {
 		p.add(&l, c, l.unlimited())
 	}
 	if g.Start == 0 {
-		return Allowance{}, &TooLate{After: g.Wait, By: ByBudget, Distance: r.distance, Limit: l}
+		return l, &TooLate{After: g.Wait, By: ByBudget, Distance: r.distance, Limit: l}
 	}
-	return Allowance{l, g.Left}, nil
+	l.Left = g.Left
+	return l, nil
 }
 
 // spendObserved counts a start of report mode, also beyond the limit.
-func (p *Pacer) spendObserved(r *Request) Allowance {
-	l := r.limit
-	if l.Starts == 0 {
-		return Allowance{}
+func (p *Pacer) spendObserved(r *Request) (l Limit) {
+	if r.limit.Starts == 0 {
+		return l
 	}
-	c := p.count(l.hash(), l.Window)
+	c := p.count(r.limit.hash(), r.limit.Window)
 	if c == nil {
-		return Allowance{}
+		return l
 	}
+	l = r.limit
 	p.add(&l, c, l.unlimited())
 	c.missed++
 	tell := l.reservation()
 	tell.Longest = -1
 	p.spendShared(&l, c, tell)
-	return Allowance{l, max(0, l.Starts-c.own.within(l.Window, p.sinceStart()))}
+	l.Left = max(0, l.Starts-c.own.within(l.Window, p.sinceStart()))
+	return l
 }
 
 // spendShared asks the clock, and tells it of the starts that it has missed. It reports whether the clock has answered.

@@ -50,8 +50,11 @@ type Source string
 
 // The sources.
 const (
-	ByInterval Source = "interval" // the request's interval, or other crawlers' turns
-	ByPause    Source = "back-off" // a pause that the origin has asked for
+	ByCrawlDelay Source = "crawl-delay"
+	ByMinDelay   Source = "min-delay"
+	ByInterval   Source = "interval" // the request's interval by one of these, or other crawlers' turns
+	ByPause      Source = "back-off" // a pause that the origin has asked for
+	ByBudget     Source = "budget"   // a [Budget], which only refuses
 )
 
 // TooLate is the error for a request with a turn that would come too late, or without a place.
@@ -186,7 +189,7 @@ func (p *Pacer) Observe(r Request) (*Turn, error) {
 	if p.shares(&r) && w.origin != nil {
 		p.tell(w.origin)
 	}
-	turn.Allowance = p.spendObserved(&r)
+	turn.Limit = p.spendObserved(&r)
 	return turn, err
 }
 

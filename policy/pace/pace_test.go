@@ -403,7 +403,7 @@ func TestDistance(t *testing.T) {
 		"obeyed, shorter":    {Config{CrawlDelay: Obey, MinDelay: 3 * s}, 2 * s, Distance{Interval: 3 * s, By: ByMinDelay}, true, true},
 		"obeyed, none":       {Config{CrawlDelay: Obey}, 0, Distance{}, true, true},
 		"announced":          {Config{CrawlDelay: Announce}, 2 * s, Distance{}, false, false},
-		"announced, longer":  {Config{MinDelay: s}, 2 * s, Distance{Interval: s, By: ByMinDelay, Announced: true}, false, true},
+		"announced, longer":  {Config{MinDelay: s}, 2 * s, Distance{Interval: s, By: ByMinDelay}, false, true},
 		"announced, shorter": {Config{MinDelay: 3 * s}, 2 * s, Distance{Interval: 3 * s, By: ByMinDelay}, false, true},
 		"only a minimum":     {Config{MinDelay: 3 * s}, 0, Distance{Interval: 3 * s, By: ByMinDelay}, false, true},
 	} {

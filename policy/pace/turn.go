@@ -8,10 +8,10 @@ import (
 
 // A Turn is a request that may start, or has.
 type Turn struct {
-	Held      time.Duration // the time that it has waited
-	By        Source        // what it has waited for
-	Distance  Distance      // that it has kept
-	Allowance Allowance     // what is left of the limit that it counts for; zero: of none
+	Held     time.Duration // the time that it has waited
+	By       Source        // what it has waited for
+	Distance Distance      // that it has kept
+	Limit    Limit         // that it counts for, with what is left of it; zero: none
 
 	pacer   *Pacer
 	request Request
@@ -34,12 +34,12 @@ func (p *Pacer) advance(w *waiter) (turn *Turn, until time.Duration, err error) 
 		}
 		return nil, p.now(), err
 	}
-	allowance, err := p.spend(&w.request)
+	limit, err := p.spend(&w.request)
 	if err != nil {
 		return nil, 0, err
 	}
 	turn = p.start(w)
-	turn.Allowance = allowance
+	turn.Limit = limit
 	return turn, 0, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"robotsgate/policy"
+	"robotsgate/policy/pace"
 	"robotsgate/policy/robotstag"
 	"robotsgate/policy/usage"
 	"robotsgate/proxy/internal/header"
@@ -95,7 +96,7 @@ func writeDelay(f *header.Field, s *Signals) bool {
 		return false
 	}
 	delay, line, ok := s.Decision.Group.CrawlDelay()
-	if p := &s.Paced; p.delays() && (p.Refused || p.Source != ByMinDelay || !p.Announced) {
+	if p := &s.Paced; p.delays() && (p.Refused || p.Source != pace.ByMinDelay || !p.Announced) {
 		writePaced(f, p)
 		return true
 	}

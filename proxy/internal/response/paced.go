@@ -8,20 +8,10 @@ import (
 	"robotsgate/policy/pace"
 )
 
-// PaceSource is what sets the pace of a request.
-type PaceSource string
-
-// The sources.
-const (
-	ByCrawlDelay            = PaceSource(pace.ByCrawlDelay)
-	ByMinDelay              = PaceSource(pace.ByMinDelay)
-	ByBackOff    PaceSource = "back-off" // the origin has answered 429 or 503
-)
-
 // A Paced request is one that the pace concerns.
 type Paced struct {
-	Delay  time.Duration // the distance to keep; for ByBackOff how long the pause goes on
-	Source PaceSource    // "": only the turns of other requests
+	Delay  time.Duration // the distance to keep; for a back-off how long the pause goes on
+	Source pace.Source   // "": only the turns of other requests
 	// Announced is set with ByMinDelay if a Crawl-delay that is not shorter is only to be reported. The header
 	// reports that.
 	Announced bool
@@ -37,8 +27,8 @@ type Paced struct {
 
 // A Budget is a limit on a number of requests that counts a request. The zero value is none.
 type Budget struct {
-	pace.Allowance      // what is left
-	Refused        bool // nothing was left for this request; in report mode it was sent all the same
+	pace.Limit
+	Refused bool // nothing was left for this request; in report mode it was sent all the same
 }
 
 // delays reports whether a distance, a pause or a turn concerns the request.
@@ -58,9 +48,13 @@ func (p *Paced) Waited() time.Duration {
 
 // PacedBy returns what has set the pace of a request.
 func PacedBy(distance pace.Distance, d *policy.Decision) Paced {
-	p := Paced{Delay: distance.Interval, Source: PaceSource(distance.By), Announced: distance.Announced}
-	if distance.By == pace.ByCrawlDelay {
-		_, p.Line, _ = d.Group.CrawlDelay()
+	p := Paced{Delay: distance.Interval, Source: distance.By}
+	delay, line, ok := d.Group.CrawlDelay()
+	switch distance.By {
+	case pace.ByCrawlDelay:
+		p.Line = line
+	case pace.ByMinDelay:
+		p.Announced = ok && delay >= distance.Interval.Seconds()
 	}
 	return p
 }
@@ -69,19 +63,19 @@ func PacedBy(distance pace.Distance, d *policy.Decision) Paced {
 func (p *Paced) Hold(d time.Duration, by pace.Source) {
 	p.Held = d
 	if by == pace.ByPause {
-		p.Delay, p.Source, p.Line = d, ByBackOff, 0
+		p.Delay, p.Source, p.Line = d, pace.ByPause, 0
 	}
 }
 
 // Refuse notes that the request was not held.
 func (p *Paced) Refuse(late *pace.TooLate) {
 	if late.By == pace.ByBudget {
-		*p = Paced{Reported: p.Reported, Budget: Budget{pace.Allowance{Limit: late.Limit}, true}}
+		*p = Paced{Reported: p.Reported, Budget: Budget{late.Limit, true}}
 		return
 	}
 	p.Refused, p.Retry = true, retryAfter(late)
 	if late.By == pace.ByPause {
-		p.Delay, p.Source, p.Line = late.After, ByBackOff, 0
+		p.Delay, p.Source, p.Line = late.After, pace.ByPause, 0
 	}
 }
 
