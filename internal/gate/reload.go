@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"reflect"
 	"strings"
@@ -13,13 +12,10 @@ import (
 	"robotsgate/proxy"
 )
 
-// A revision is a configuration that was read again, with the certificates it names.
+// A revision is a configuration that was read again.
 type revision struct {
 	config *Config
-	roots  *x509.CertPool // for the certificates of origins
 	err    error
-
-	fleetRoots *x509.CertPool // for the certificate of the fleet's store
 }
 
 // read returns the configurations that are read after each change, until ctx ends. It
@@ -34,12 +30,7 @@ func (g *Gate) read(ctx context.Context) <-chan revision {
 			g.log.Debug("the configuration is read again", "why", why)
 			var r revision
 			g.renewTrust()
-			if r.config, r.err = g.options.Load(); r.err == nil {
-				r.roots, r.err = Roots(r.config)
-			}
-			if r.err == nil {
-				r.fleetRoots, r.err = fleetRoots(r.config)
-			}
+			r.config, r.err = g.options.Load()
 			select {
 			case revisions <- r:
 			case <-ctx.Done():
@@ -59,7 +50,7 @@ func (g *Gate) reload(r revision) {
 		r.err = errors.New("it holds no key any more; if the defaults are meant, write one of them, such as mode: enforce")
 	}
 	if r.err == nil {
-		kept, r.err = g.change(r)
+		kept, r.err = g.change(r.config)
 	}
 	if r.err != nil {
 		g.refuse(r.err)
@@ -100,9 +91,9 @@ func (g *Gate) refuse(err error) {
 	}
 }
 
-// change puts a revision in force. It returns the keys that need a restart.
-func (g *Gate) change(r revision) (kept []string, err error) {
-	old, upstream, next := g.config, g.upstream, r.config
+// change puts a configuration in force. It returns the keys that need a restart.
+func (g *Gate) change(next *Config) (kept []string, err error) {
+	old, upstream := g.config, g.upstream
 	kept = config.Restrain(next, old)
 	text, err := next.Effective()
 	if err != nil {
@@ -111,11 +102,21 @@ func (g *Gate) change(r revision) (kept []string, err error) {
 	// With the same settings the connections to origins are kept. The contents of ca_file
 	// may have changed.
 	if next.Egress.CAFile != "" || !reflect.DeepEqual(next.Egress, old.Egress) {
-		if upstream, err = Upstream(next, r.roots, g.own, g.originConns); err != nil {
+		roots, err := Roots(next)
+		if err != nil {
+			return nil, err
+		}
+		if upstream, err = Upstream(next, roots, g.own, g.originConns); err != nil {
 			return nil, err
 		}
 	}
-	g.changeFleet(r)
+	if g.fleet != nil {
+		settings, err := fleetSettings(next)
+		if err != nil {
+			return nil, err
+		}
+		g.fleet.Use(settings)
+	}
 	before := g.upstream
 	g.config, g.upstream = next, upstream
 	g.level.Set(next.Log.Level)
