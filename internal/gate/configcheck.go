@@ -40,12 +40,10 @@ func (c *Config) check() {
 
 func (c *Config) checkListeners() {
 	s := c.source
-	s.Refuse("listen", checkListen(c.Listen))
-	if c.Admin.Listen != "" {
-		s.Refuse("admin.listen", checkListen(c.Admin.Listen))
-	}
-	if c.ListenTransparent != "" {
-		s.Refuse("listen_transparent", checkListen(c.ListenTransparent))
+	for key, address := range map[string]string{"listen": c.Listen, "admin.listen": c.Admin.Listen, "listen_transparent": c.ListenTransparent} {
+		if key == "listen" || address != "" { // the others may be turned off
+			s.Refuse(key, checkListen(address))
+		}
 	}
 	c.checkPorts(s)
 	c.Admin.Check(s.In("admin"))

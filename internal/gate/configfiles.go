@@ -1,30 +1,23 @@
 package gate
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"syscall"
 )
 
 // DataDir returns the folder for the CA and the snapshots: data_dir, or
-// robotsgate/ in the user's data directory.
+// robotsgate/ in the user's data directory. Callers create it.
 func DataDir(c *Config) (string, error) {
-	dir := c.DataDir
-	if dir == "" {
-		base, err := userDataDir(runtime.GOOS, os.Getenv)
-		if err != nil {
-			return "", err
-		}
-		dir = filepath.Join(base, "robotsgate")
+	if c.DataDir != "" {
+		return c.DataDir, nil
 	}
-	info, err := os.Stat(dir) // callers create it
-	if err == nil && !info.IsDir() || errors.Is(err, syscall.ENOTDIR) {
-		return "", fmt.Errorf("data_dir: %s is a file or below one: name a folder", dir)
+	base, err := userDataDir(runtime.GOOS, os.Getenv)
+	if err != nil {
+		return "", err
 	}
-	return dir, nil
+	return filepath.Join(base, "robotsgate"), nil
 }
 
 // userDataDir returns the user's data directory by the convention of each system. Package
