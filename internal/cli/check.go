@@ -111,7 +111,6 @@ func (c *Check) decider(ctx context.Context, s console.Streams) (decide func(can
 	if err != nil {
 		return nil, nil, err
 	}
-	noteTokens(s, c.Token)
 	crawler, err := c.crawler(gate.Crawlers(cfg))
 	if err != nil {
 		return nil, nil, err
@@ -160,15 +159,6 @@ func engineConfig(cfg *gate.Config, upstream *proxy.Transport) policy.Config {
 	c := gate.EngineConfig(cfg, upstream, nil, slog.New(slog.DiscardHandler), nil)
 	c.Agent = gate.UserAgent(version())
 	return c
-}
-
-// noteTokens says which texts match nothing that is for one crawler, since they can't be product tokens.
-func noteTokens(s console.Streams, tokens []string) {
-	for _, token := range tokens {
-		if err := policy.CheckTokens(token); err != nil {
-			s.Note("--token: %v; as it is, it matches only what is for all crawlers", err)
-		}
-	}
 }
 
 // crawler returns the crawler that the options identify.
@@ -247,12 +237,8 @@ type checkReport struct {
 
 // batch decides line by line, by the section robots of the configuration.
 func (c *Check) batch(s console.Streams) error {
-	for option, given := range map[string]bool{
-		"URLs": len(c.URL) > 0, "--robots": c.Robots != "", "--crawler": c.Crawler != "", "--agent": c.Agent != "", "--token": len(c.Token) > 0,
-	} {
-		if given {
-			return fmt.Errorf("--batch and %s exclude each other: with --batch each line of standard input has all that is needed", option)
-		}
+	if len(c.URL) > 0 || c.Robots != "" || c.Crawler != "" || c.Agent != "" || len(c.Token) > 0 {
+		return errors.New("--batch excludes URLs, --agent, --token, --crawler and --robots: with it each line of standard input has all that is needed")
 	}
 	cfg, err := c.load()
 	if err != nil {

@@ -38,7 +38,6 @@ func (t *Tags) Run(ctx context.Context, s console.Streams) error {
 	case !given:
 		return errors.New("which tags? robotsgate tags https://example.com/, or --header 'X-Robots-Tag: noindex', or --html page.html")
 	}
-	noteTokens(s, t.Token)
 	h := http.Header{}
 	for _, line := range t.Header {
 		name, value, ok := strings.Cut(line, ":")

@@ -62,7 +62,6 @@ func (a *Asker) asked(s console.Streams) (*gate.Config, *policy.Crawler, error) 
 		return nil, nil, err
 	}
 	cfg.Overrides = nil
-	noteTokens(s, a.Token)
 	crawler, err := a.crawler(gate.Crawlers(cfg))
 	return cfg, crawler, err
 }
