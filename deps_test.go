@@ -108,7 +108,7 @@ var imports = map[string][]string{
 		"internal/admin", "internal/audit", "internal/ca", "internal/config", "internal/console", "internal/evidence",
 		"internal/field", "internal/fleet", "internal/keyfile", "internal/logtext", "internal/metrics", "internal/record",
 		"internal/requestlog", "internal/store", "internal/transparent", "internal/wholefile", "policy", "policy/cache",
-		"policy/canonical", "policy/pace", "policy/snapshot", "proxy",
+		"policy/canonical", "policy/glob", "policy/pace", "policy/snapshot", "proxy",
 	},
 	"internal/transparent": {},
 }

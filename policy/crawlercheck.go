@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -79,10 +80,21 @@ func (k *Crawler) Warn(m *field.Mistakes) {
 		"has none of the product_tokens: sites that name %s in robots.txt can't recognize the crawler (RFC 9309, 2.2.1)", strings.Join(k.Tokens, ", "))
 }
 
-// MatchesAll reports whether k certainly matches every client.
-func (k *Crawler) MatchesAll() bool {
+// Covers reports whether k certainly matches every client that other matches.
+func (k *Crawler) Covers(other *Crawler) bool {
 	anyAgent := slices.ContainsFunc(k.UserAgents, func(g glob.Glob) bool { return g.String() == "*" })
-	return !k.Login.Required() && len(k.Sources) == 0 && (anyAgent || len(k.UserAgents) == 0)
+	return (!k.Login.Required() || k.Login == other.Login) &&
+		coversEach(k.Sources, other.Sources, func(wide, p netip.Prefix) bool { return wide.Bits() <= p.Bits() && wide.Contains(p.Addr()) }) &&
+		(anyAgent || coversEach(k.UserAgents, other.UserAgents, func(a, b glob.Glob) bool { return strings.EqualFold(a.String(), b.String()) }))
+}
+
+// coversEach reports whether for each of others an item of list covers it. No items stand for
+// all clients.
+func coversEach[T any](list, others []T, covers func(item, other T) bool) bool {
+	missed := func(other T) bool {
+		return !slices.ContainsFunc(list, func(item T) bool { return covers(item, other) })
+	}
+	return len(list) == 0 || len(others) > 0 && !slices.ContainsFunc(others, missed)
 }
 
 // Check reports mistakes. No message repeats a password. A login that is given must not be empty: an unset variable

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"robotsgate/internal/field"
+	"robotsgate/policy/glob"
 )
 
 // dotSegment matches a path with a dot segment that more of the path follows. It stops
@@ -50,7 +51,60 @@ func checkMethod(m string) error {
 	return fmt.Errorf("expected a method such as GET, got %.80q", m)
 }
 
-// Warn reports an override that has expired.
-func (o *Override) Warn(m *field.Mistakes) {
+// WarnOverrides reports overrides in a list that do less, or more, than they seem to. unseen reports hosts whose https
+// is passed through unseen.
+func WarnOverrides(overrides []Override, m *field.Mistakes, list string, unseen func(host string) bool) {
+	last := -1 // the override after which none is reached
+	for i := range overrides {
+		o, in := &overrides[i], m.In(fmt.Sprintf("%s[%d]", list, i))
+		o.WarnExpired(in)
+		if last >= 0 {
+			in.Add("hosts", "never reached: the override of line %d, before it, is for all requests", m.Lines[fmt.Sprintf("%s[%d].hosts", list, last)])
+		} else if o.Expires.IsZero() && len(o.Crawlers)+len(o.Methods) == 0 && o.anyHost() && o.anyPath() {
+			last = i
+		}
+		if o.Action == LeaveToRobots && !slices.ContainsFunc(overrides[i+1:], func(o Override) bool { return o.Action != LeaveToRobots }) {
+			in.Add("action", "robots changes nothing here, since no override follows that allows or denies; for a list of what is permitted, add a last one: {hosts: [\"*\"], action: deny, reason: not in the list}")
+		}
+		o.warnUnseen(in, unseen)
+	}
+}
+
+// WarnExpired reports an override that has expired.
+func (o *Override) WarnExpired(m *field.Mistakes) {
 	m.Require(!o.Expired(time.Now()), "expires", "expired at %s: the override is ignored", o.Expires.Format(time.RFC3339))
+}
+
+// warnUnseen warns of an override for paths or methods on hosts whose https is passed through unseen.
+func (o *Override) warnUnseen(m *field.Mistakes, unseen func(host string) bool) {
+	// A tunnel counts as a request for the root.
+	allPaths := o.anyPath() || o.Action == Deny && slices.Contains(o.Paths, "/$")
+	if allPaths && len(o.Methods) == 0 {
+		return
+	}
+	for _, host := range o.Hosts {
+		// A name that the pattern matches. A passthrough pattern for all these names matches it, too.
+		name := strings.ReplaceAll(host.String(), "*", "a")
+		switch {
+		case !unseen(name):
+		case !allPaths:
+			m.Add("paths", "https to %s is passed through unseen, where an override for some paths does not count: it holds for plain http only", host)
+		case o.Action == Deny:
+			m.Add("methods", "https to %s is passed through unseen, so that an override that denies some methods refuses all of it", host)
+		default:
+			m.Add("methods", "https to %s is passed through unseen, where an override for some methods does not count: it holds for plain http only", host)
+		}
+	}
+}
+
+// anyHost reports whether o is for all hosts.
+func (o *Override) anyHost() bool {
+	return slices.ContainsFunc(o.Hosts, func(g glob.Glob) bool { return g.String() == "*" })
+}
+
+// anyPath reports whether o is for all paths of a host.
+func (o *Override) anyPath() bool {
+	return len(o.Paths) == 0 || slices.ContainsFunc(o.Paths, func(p string) bool {
+		return p == "/" || p == "/*" || p == "*"
+	})
 }

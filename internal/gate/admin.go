@@ -106,7 +106,9 @@ func (g *Gate) alerts(c *Config, engine *policy.Engine) []admin.Alert {
 			"Restart the gate when it suits you, or set the keys back.", *keys...)
 	}
 	expired := c.source.Warnings()
-	c.warnExpired(expired)
+	for i := range c.Overrides {
+		c.Overrides[i].WarnExpired(expired.In(fmt.Sprintf("overrides[%d]", i)))
+	}
 	if err := expired.Err(); err != nil {
 		add("overrides", "Overrides have expired:", "Remove them from the configuration, or set a later expires.", strings.Split(err.Error(), "\n")...)
 	}

@@ -84,7 +84,7 @@ func (c *Config) checkDefault() {
 	if i < 0 || c.UnknownClients == RefuseClients || c.source.Bad("unknown_clients") {
 		return
 	}
-	c.source.Require(c.Crawlers[i].MatchesAll(), fmt.Sprintf("crawlers[%d].name", i),
+	c.source.Require(c.Crawlers[i].Covers(&last.Crawler), fmt.Sprintf("crawlers[%d].name", i),
 		"%q is what clients are called that match no crawler: choose another name, or remove its login, sources and user_agents, or write unknown_clients: refuse", last.Name)
 }
 

@@ -22,7 +22,7 @@ func (c *Config) Admit() {
 // unique: with unknown_clients: refuse a crawler may be named "default".
 func (c *Config) catchAll() {
 	rest := DefaultCrawler()
-	if slices.ContainsFunc(c.Crawlers, func(k Crawler) bool { return k.MatchesAll() }) {
+	if slices.ContainsFunc(c.Crawlers, func(k Crawler) bool { return k.Covers(&rest.Crawler) }) {
 		return
 	}
 	for n := 2; slices.ContainsFunc(c.Crawlers, func(k Crawler) bool { return k.Name == rest.Name }); n++ {

@@ -22,7 +22,10 @@ func warnings(c *Config) string {
 }
 
 func TestWarnings(t *testing.T) {
-	const login = "{user: u, password_bcrypt: $2y$04$oaPq40YE8psIiR7NWW73T.nzAHGU99Ynf8Zxw7jjB8MB9dzzIGrYO}"
+	const (
+		login    = "{user: u, password_bcrypt: $2y$04$oaPq40YE8psIiR7NWW73T.nzAHGU99Ynf8Zxw7jjB8MB9dzzIGrYO}"
+		refusing = "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: refuse}\n"
+	)
 	for _, c := range []struct{ name, text, want string }{
 		{"the default", "", ""},
 		{"open to all", "mode: report\nlisten: 0.0.0.0:9309", "test.yaml:2: listen: 0.0.0.0:9309 is reachable from other machines"},
@@ -41,6 +44,56 @@ func TestWarnings(t *testing.T) {
 		{"redirected on this machine", "listen_transparent: 127.0.0.1:9311", ""},
 		{"redirected from known clients", "listen_transparent: \"[::]:9311\"\ncrawlers: [{name: a, sources: [10.0.0.0/8]}]\nunknown_clients: refuse", ""},
 		{"digits", "crawlers:\n  - name: a\n    product_tokens:\n      - Bot\n      - Bot2", "test.yaml:5: crawlers.product_tokens: Bot2 has a digit"},
+		{"never reached", "crawlers:\n  - name: all\n  - name: b\n    sources: [10.0.0.0/8]", "test.yaml:3: crawlers.name: b is never reached: all, before it"},
+		{"the same login", "crawlers:\n  - name: a\n    login: &one " + login + "\n  - name: b\n    login: *one\n    sources: [10.0.0.0/8]",
+			"test.yaml:4: crawlers.name: b is never reached: a, before it"},
+		{"one login, two agents", "crawlers:\n  - name: a\n    login: &one " + login + "\n    user_agents: [a]\n  - name: b\n    login: *one\n    user_agents: [b]", ""},
+		{"another password", "crawlers:\n  - name: a\n    login: " + login +
+			"\n  - name: b\n    login: {user: u, password_bcrypt: $2y$04$eEsOJWFlwbuGngOB1H3rdODCpD3CqxIpVGEFANDM2Ezt5pVNeHCsi}", ""},
+		{"a part of its sources", "crawlers:\n  - {name: a, sources: [10.0.0.0/8], user_agents: [x, Y]}\n" +
+			"  - {name: b, sources: [10.1.0.0/16], user_agents: [y]}",
+			"test.yaml:3: crawlers.name: b is never reached: a"},
+		{"more than its sources", "crawlers:\n  - {name: a, sources: [10.0.0.0/8]}\n  - {name: b, sources: [10.1.0.0/16, 11.0.0.0/8]}\n  - {name: c, user_agents: [x]}", ""},
+		{"any agent", "crawlers:\n  - {name: a, user_agents: ['*']}\n  - {name: b}", "test.yaml:3: crawlers.name: b is never reached: a"},
+		{"paths of an unseen host", "https: {passthrough: [\"*.bank.example\"]}\noverrides:\n  - hosts: [shop.example, www.bank.example]\n" +
+			"    paths: [/api/]\n    action: deny\n    reason: r",
+			"test.yaml:4: overrides.paths: https to www.bank.example is passed through unseen"},
+		{"paths of unseen hosts", "https: {passthrough: [\"*.bank.example\"]}\noverrides: [{hosts: [\"*.bank.example\"], paths: [/a], action: deny, reason: r}]", "unseen"},
+		{"paths where nothing is seen", "https: {intercept: false}\noverrides: [{hosts: [\"*\"], paths: [/a], action: deny, reason: r}]", "unseen"},
+		{"all paths of unseen hosts", "https: {intercept: false}\noverrides: [{hosts: [\"*\"], paths: [/a, /], action: deny, reason: r}]", ""},
+		{"an unseen host", "https: {passthrough: [\"*.bank.example\"]}\noverrides: [{hosts: [www.bank.example], action: deny, reason: r}]", ""},
+		{"paths of other hosts", "https: {passthrough: [www.bank.example]}\noverrides: [{hosts: [\"*\", \"*.bank.example\", bank.example], paths: [/a], action: deny, reason: r}]", ""},
+		{"methods of an unseen host", "https: {passthrough: [www.bank.example]}\noverrides:\n  - hosts: [www.bank.example]\n    methods: [GET]\n" +
+			"    action: allow\n    reason: r",
+			"test.yaml:4: overrides.methods: https to www.bank.example is passed through unseen, where an override for some methods does not count"},
+		{"denied methods of an unseen host", "https: {passthrough: [www.bank.example]}\noverrides:\n  - hosts: [www.bank.example]\n" +
+			"    methods: [POST]\n    action: deny\n    reason: r",
+			"test.yaml:4: overrides.methods: https to www.bank.example is passed through unseen, so that an override that denies some methods refuses all of it"},
+		{"methods of other hosts", "https: {passthrough: [www.bank.example]}\noverrides: [{hosts: [bank.example], methods: [POST], action: deny, reason: r}]", ""},
+		{"robots without a denial", "overrides:\n  - hosts: [a]\n    action: robots\n    reason: r\n  - {hosts: [b], action: robots, reason: r}",
+			"test.yaml:3: overrides.action: robots changes nothing here"},
+		{"robots before a denial", "overrides:\n  - {hosts: [a], action: robots, reason: r}\n  - {hosts: [\"*\"], action: deny, reason: r}", ""},
+		{"after a denial of all", "overrides:\n  - {hosts: [\"*\"], paths: [/], action: deny, reason: r}\n  - hosts: [a]\n    action: robots\n" +
+			"    reason: r\n  - {hosts: [b], action: deny, reason: r}",
+			"test.yaml:3: overrides.hosts: never reached: the override of line 2, before it, is for all requests"},
+		{"after a denial of some", "overrides:\n  - {hosts: [\"*\"], paths: [/a], action: deny, reason: r}\n" +
+			"  - {hosts: [\"*\"], methods: [PUT], action: deny, reason: r}\n  - {hosts: [\"*\"], crawlers: [default], action: deny, reason: r}\n" +
+			"  - {hosts: [\"*\"], expires: 2999-01-01, action: deny, reason: r}\n  - {hosts: [b], action: deny, reason: r}", ""},
+		{"refuse without purposes", "crawlers: [{name: a, sources: [10.0.0.0/8]}]\nusage:\n  reserved: refuse",
+			"test.yaml:3: usage.reserved: refuse refuses nothing, since no crawler has purposes or content_use"},
+		{"refuse with purposes", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage:\n  reserved: refuse", ""},
+		{"purposes alone", "crawlers:\n- name: b\n  sources: [11.0.0.0/8]\n- name: a\n  sources: [10.0.0.0/8]\n  purposes: [search]",
+			"test.yaml:6: crawlers.purposes: nothing is refused by it unless usage.reserved is refuse"},
+		{"a level alone", "crawlers:\n- name: a\n  sources: [10.0.0.0/8]\n  content_use: full",
+			"test.yaml:4: crawlers.content_use: nothing is refused by it unless usage.reserved is refuse"},
+		{"refuse with a level", "crawlers: [{name: a, sources: [10.0.0.0/8], content_use: full}]\nusage:\n  reserved: refuse", ""},
+		{"purposes, and to annotate is meant", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: annotate}", ""},
+		{"refuse without pages", refusing + "tags:\n  html: false", "test.yaml:4: tags.html: false: the preferences in pages are not known"},
+		{"refuse without interception", refusing + "https:\n  intercept: false", "test.yaml:4: https.intercept: https responses are not seen"},
+		{"refuse with all passed through", refusing + "https:\n  passthrough: [\"*\"]", "test.yaml:4: https.passthrough: https responses are not seen"},
+		{"refuse with some passed through", refusing + "https: {passthrough: [a.example]}", ""},
+		{"annotate without interception", "crawlers: [{name: a, sources: [10.0.0.0/8], purposes: [search]}]\nusage: {reserved: annotate}\nhttps: {intercept: false}", ""},
+		{"all last", "crawlers:\n  - name: b\n    sources: [10.0.0.0/8]\n  - name: all", ""},
 	} {
 		got := warnings(parse(t, c.text))
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
