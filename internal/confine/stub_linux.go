@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
-	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -76,8 +75,7 @@ type stub struct {
 	control *os.File
 	from    *gob.Decoder
 	to      *gob.Encoder
-	passed  bool        // all sockets were passed to the parent
-	ended   atomic.Bool // the command has ended, so that another process may have its number
+	passed  bool // all sockets were passed to the parent
 }
 
 // prepare does all steps, and starts the command.
@@ -158,9 +156,7 @@ func (s *stub) obey(command int) {
 		if err := s.from.Decode(&o); err != nil {
 			os.Exit(128 + int(syscall.SIGKILL))
 		}
-		if !s.ended.Load() {
-			_ = syscall.Kill(command, syscall.Signal(o.Signal))
-		}
+		_ = syscall.Kill(command, syscall.Signal(o.Signal))
 	}
 }
 
@@ -176,10 +172,8 @@ func (s *stub) wait(command int) int {
 			return setupStatus
 		case pid != command:
 		case status.Signaled():
-			s.ended.Store(true)
 			return 128 + int(status.Signal())
 		default:
-			s.ended.Store(true)
 			return status.ExitStatus()
 		}
 	}
