@@ -22,8 +22,8 @@ func (r Rule) compare(other Rule) int {
 const (
 	windows = 6  // of an hour: the oldest is forgotten as a whole
 	span    = 10 // minutes of a window
-	// capacity is how many keys a window counts separately.
-	capacity = 128
+	// capacity is how many keys a window counts.
+	capacity = 500
 )
 
 // recent finds the most frequent keys of the last hour.
@@ -31,11 +31,12 @@ type recent[K comparable] struct{ windows ring[window[K]] }
 
 // add counts a denial in a minute.
 func (r *recent[K]) add(minute int64, key K, enforced bool) {
-	i := r.windows.of(minute / span).item(key)
-	if enforced {
-		i.Denied++
-	} else {
-		i.Reported++
+	switch t := r.windows.of(minute / span).tally(key); {
+	case t == nil:
+	case enforced:
+		t.Denied++
+	default:
+		t.Reported++
 	}
 }
 
@@ -44,9 +45,9 @@ func (r *recent[K]) add(minute int64, key K, enforced bool) {
 func (r *recent[K]) top(minute int64, n int, compare func(a, b K) int) []Tally[K] {
 	sums := map[K]Tally[K]{}
 	for _, w := range r.windows.until(minute/span, windows) {
-		for _, i := range w.items {
-			sum := sums[i.Of]
-			sums[i.Of] = Tally[K]{i.Of, sum.Denied + i.Denied, sum.Reported + i.Reported}
+		for key, t := range w {
+			sum := sums[key]
+			sums[key] = Tally[K]{key, sum.Denied + t.Denied, sum.Reported + t.Reported}
 		}
 	}
 	all := slices.SortedFunc(maps.Values(sums), func(a, b Tally[K]) int {
@@ -55,37 +56,19 @@ func (r *recent[K]) top(minute int64, n int, compare func(a, b K) int) []Tally[K
 	return all[:min(n, len(all))]
 }
 
-// A window counts keys by the Space-Saving algorithm (Metwally, Agrawal and El Abbadi, 2005):
-// a new key replaces the one with the lowest weight, and inherits that weight. So a key that
-// accounts for more than 1/capacity of all counts is always kept.
-type window[K comparable] struct {
-	index map[K]*item[K]
-	items []*item[K]
-}
+// A window has the tallies of the first keys that it counts, at most capacity.
+type window[K comparable] map[K]*Tally[K]
 
-type item[K comparable] struct {
-	Tally[K]
-	weight uint64 // an upper bound of the counts of the key
-}
-
-// item returns the item of a key, with its weight increased by one.
-func (w *window[K]) item(key K) *item[K] {
-	i := w.index[key]
+// tally returns the tally of a key; nil if there are too many keys.
+func (w *window[K]) tally(key K) *Tally[K] {
+	t := (*w)[key]
 	switch {
-	case i != nil:
-	case len(w.items) < capacity:
-		if w.index == nil {
-			w.index = make(map[K]*item[K], capacity)
-		}
-		i = &item[K]{Tally: Tally[K]{Of: key}}
-		w.items = append(w.items, i)
-		w.index[i.Of] = i
-	default:
-		i = slices.MinFunc(w.items, func(a, b *item[K]) int { return cmp.Compare(a.weight, b.weight) })
-		delete(w.index, i.Of)
-		i.Tally = Tally[K]{Of: key}
-		w.index[i.Of] = i
+	case t != nil || len(*w) == capacity:
+		return t
+	case *w == nil:
+		*w = window[K]{}
 	}
-	i.weight++
-	return i
+	t = &Tally[K]{Of: key}
+	(*w)[key] = t
+	return t
 }

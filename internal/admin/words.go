@@ -152,10 +152,10 @@ var reasons = map[policy.Reason]string{
 
 // causes explain Cause.Kind in a few words.
 var causes = map[string]string{
-	"guard":              "refused: prohibited destination",
-	"login":              "refused: unknown client",
-	"limit":              "refused: limit reached",
-	"audit":              "refused: audit log failing",
-	"refused: malformed": "refused: malformed",
-	"failed":             "failed",
+	"guard":     "refused: prohibited destination",
+	"login":     "refused: unknown client",
+	"limit":     "refused: limit reached",
+	"audit":     "refused: audit log failing",
+	"malformed": "refused: malformed",
+	"failed":    "failed",
 }
