@@ -65,9 +65,6 @@ func Open(o Options, stdout io.Writer, log *slog.Logger) (*Log, error) {
 		return nil, err
 	}
 	l.writer.publish()
-	if o.Required {
-		l.health.failing.Store(&errNotProbed)
-	}
 	go l.writer.run(o.Required)
 	if o.Required {
 		l.awaitProbe()
@@ -116,7 +113,7 @@ func (l *Log) awaitProbe() {
 	select {
 	case <-l.writer.probed:
 	case <-time.After(maxWrite):
-		l.health.failing.CompareAndSwap(&errNotProbed, &errTooSlow)
+		l.health.failing.CompareAndSwap(nil, &errTooSlow)
 	}
 	if err := l.Err(); err != nil {
 		l.health.report(err)

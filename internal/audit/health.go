@@ -12,10 +12,7 @@ import (
 // maxWrite is how long a write may take before the log counts as failing.
 const maxWrite = 5 * time.Second
 
-var (
-	errTooSlow   = errors.New("it takes nothing: its disk, or the reader of its pipe, is too slow")
-	errNotProbed = errors.New("it has not been probed yet")
-)
+var errTooSlow = errors.New("it takes nothing: its disk, or the reader of its pipe, is too slow")
 
 // health is whether entries can be written, and how many could not be. It is safe for
 // concurrent use.
@@ -61,7 +58,7 @@ func (h *health) report(err error) {
 
 // works notes that entries can be written.
 func (h *health) works() {
-	if was := h.failing.Swap(nil); was != nil && was != &errNotProbed {
+	if was := h.failing.Swap(nil); was != nil {
 		h.log.Info("the audit log is written again", "lost", h.lost.Load())
 	}
 }

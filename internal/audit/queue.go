@@ -16,7 +16,6 @@ type queue struct {
 
 	mu      sync.Mutex
 	pending []byte // whole lines
-	spare   []byte // memory for pending
 }
 
 func newQueue() *queue {
@@ -43,14 +42,11 @@ func (q *queue) add(line []byte) error {
 	return nil
 }
 
-// take removes all lines and returns them. They are valid until the next call.
+// take removes all lines and returns them.
 func (q *queue) take() (lines []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	lines, q.pending = q.pending, q.spare[:0]
-	if q.spare = lines; cap(lines) > 1<<20 {
-		q.spare = nil // memory of a burst
-	}
+	lines, q.pending = q.pending, nil
 	return lines
 }
 
