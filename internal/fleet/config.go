@@ -46,11 +46,7 @@ func (c Config) Check(m *field.Mistakes) {
 	m.Require(c.CAFile == "" || c.Address.TLS() || m.Bad("address"), "ca_file", "needs a rediss:// address: redis:// is without TLS")
 	if c.KeyFile != "" {
 		_, err := c.ReadKey()
-		advice := ""
-		if _, ok := errors.AsType[noKeyError](err); ok {
-			advice = makeKey(c.KeyFile)
-		}
-		m.Require(err == nil, "key_file", "%v%s", err, advice)
+		m.Refuse("key_file", err)
 	}
 	_, err := c.ReadRoots()
 	m.Refuse("ca_file", err)
@@ -61,24 +57,19 @@ func makeKey(file string) string {
 	return fmt.Sprintf(": make one with (umask 077; head -c %d /dev/urandom > %s)", MinKey, file)
 }
 
-// A noKeyError means that a file does not exist, or is too short for a key.
-type noKeyError string
-
-func (e noKeyError) Error() string { return string(e) }
-
 // ReadKey reads the secret key in KeyFile.
 func (c Config) ReadKey() ([]byte, error) {
 	path := c.KeyFile
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, noKeyError(path + ": no such file")
+		return nil, errors.New(path + ": no such file" + makeKey(path))
 	}
 	key, err := field.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	if len(key) < MinKey {
-		return nil, noKeyError(fmt.Sprintf("%s: %d bytes are too few for a key, %d are needed", path, len(key), MinKey))
+		return nil, fmt.Errorf("%s: %d bytes are too few for a key, %d are needed%s", path, len(key), MinKey, makeKey(path))
 	}
 	// The group may read it: services and containers receive secrets in this way.
 	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && mode&0o027 != 0 {
