@@ -83,16 +83,10 @@ func (n *names) reply(query []byte) []byte {
 		ID: h.ID, Response: true, OpCode: h.OpCode, RecursionDesired: h.RecursionDesired, RecursionAvailable: true,
 	}}
 	q, err := p.Question()
-	switch {
-	case h.OpCode != 0:
-		reply.RCode = dnsmessage.RCodeNotImplemented
-	case err != nil:
-		reply.RCode = dnsmessage.RCodeFormatError
-	case p.SkipQuestion() != dnsmessage.ErrSectionDone:
-		reply.RCode = dnsmessage.RCodeFormatError // RFC 9619: one question
-	case q.Class != dnsmessage.ClassINET:
+	one := err == nil && p.SkipQuestion() == dnsmessage.ErrSectionDone // RFC 9619
+	if h.OpCode != 0 || !one || q.Class != dnsmessage.ClassINET {
 		reply.RCode = dnsmessage.RCodeRefused
-	default:
+	} else {
 		reply.Questions = []dnsmessage.Question{q}
 		reply.Answers = n.answer(q)
 	}

@@ -89,20 +89,19 @@ func TestRefusedQueries(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		m    dnsmessage.Message
-		want dnsmessage.RCode
 	}{
-		{"another class", chaos, dnsmessage.RCodeRefused},
-		{"two questions", two, dnsmessage.RCodeFormatError},
-		{"no question", dnsmessage.Message{}, dnsmessage.RCodeFormatError},
-		{"an update", dnsmessage.Message{Header: dnsmessage.Header{OpCode: 5}, Questions: two.Questions[:1]}, dnsmessage.RCodeNotImplemented},
+		{"another class", chaos},
+		{"two questions", two},
+		{"no question", dnsmessage.Message{}},
+		{"an update", dnsmessage.Message{Header: dnsmessage.Header{OpCode: 5}, Questions: two.Questions[:1]}},
 	} {
 		packed, err := c.m.Pack()
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got dnsmessage.Message
-		if err := got.Unpack(n.reply(packed)); err != nil || got.RCode != c.want || len(got.Answers) > 0 {
-			t.Errorf("%s: got %v, %v; want %v", c.name, got, err, c.want)
+		if err := got.Unpack(n.reply(packed)); err != nil || got.RCode != dnsmessage.RCodeRefused || len(got.Answers) > 0 {
+			t.Errorf("%s: got %v, %v", c.name, got, err)
 		}
 	}
 	if got := n.reply([]byte("short")); got != nil {
