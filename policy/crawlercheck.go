@@ -51,15 +51,9 @@ const maxUserAgent = 1024
 
 // CheckUserAgent says why a text can't be sent as User-Agent. An empty one is not sent.
 func CheckUserAgent(text string) error {
-	switch {
-	case text == "":
-		return nil
-	case strings.TrimSpace(text) != text:
-		return errors.New("has white space at its beginning or end, which is not sent: leave it out")
-	case len(text) > maxUserAgent:
-		return fmt.Errorf("has %d bytes: at most %d", len(text), maxUserAgent)
-	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
-		return fmt.Errorf("expected printable ASCII, such as ExampleBot/1.0 (+https://example.com/bot), got %.80q", text)
+	outside := func(r rune) bool { return r < ' ' || r > '~' }
+	if strings.TrimSpace(text) != text || len(text) > maxUserAgent || strings.ContainsFunc(text, outside) {
+		return fmt.Errorf("expected printable ASCII of at most %d bytes, without a space at its ends, such as ExampleBot/1.0 (+https://example.com/bot), got %.80q", maxUserAgent, text)
 	}
 	return nil
 }
