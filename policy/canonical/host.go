@@ -20,42 +20,6 @@ var profile = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.Stric
 // address but four decimal numbers: some resolvers take 0x7f.1 and 2130706433
 // for 127.0.0.1, others for names.
 func Host(host string) (string, error) {
-	name, err := canonicalName(host)
-	if err != nil {
-		return "", explain(host, err)
-	}
-	return name, nil
-}
-
-// HostPattern returns the canonical form of a host in which each * stands for any text: as by [Host], as far
-// as its stars permit.
-func HostPattern(pattern string) (string, error) {
-	if !strings.Contains(pattern, "*") {
-		return Host(pattern)
-	}
-	name, err := canonicalPattern(pattern)
-	if err != nil {
-		return "", explain(pattern, err)
-	}
-	return name, nil
-}
-
-// explain returns the error for a common mistake, or else err.
-func explain(host string, err error) error {
-	switch {
-	case host == "":
-		return errors.New("a host can't be empty")
-	case strings.Contains(host, "://"):
-		return errors.New("a host only, without the scheme")
-	case strings.Contains(host, "/"):
-		return errors.New("a host only, without a path or prefix length")
-	case host[0] == '.':
-		return fmt.Errorf("a host doesn't start with a dot: write *%s for every name below it", host)
-	}
-	return err
-}
-
-func canonicalName(host string) (string, error) {
 	if strings.Contains(host, ":") {
 		return canonicalIPv6(host)
 	}
@@ -77,16 +41,19 @@ func canonicalName(host string) (string, error) {
 	return name, checkLength(name)
 }
 
-// canonicalPattern makes a pattern with a star canonical. One with two colons is for IPv6 addresses in their canonical
-// form (RFC 5952).
-func canonicalPattern(pattern string) (string, error) {
+// HostPattern returns the canonical form of a host in which each * stands for any text: as by [Host], as far
+// as its stars permit. One with two colons is for IPv6 addresses in their canonical form (RFC 5952).
+func HostPattern(pattern string) (string, error) {
+	if !strings.Contains(pattern, "*") {
+		return Host(pattern)
+	}
 	bare := withoutBrackets(Lower(pattern))
 	if strings.Count(bare, ":") > 1 && strings.Trim(bare, "0123456789abcdef:*") == "" {
 		return bare, nil
 	}
 	// A truncated *.example.com must not be taken for every host.
-	if before, ok := strings.CutSuffix(pattern, "*."); ok {
-		return "", fmt.Errorf("nothing follows the dot: write %s* without it, or the rest of the name", before)
+	if strings.HasSuffix(pattern, "*.") {
+		return "", errEmptyLabel
 	}
 	labels := strings.Split(strings.TrimSuffix(pattern, "."), ".")
 	for i, label := range labels {
@@ -121,7 +88,7 @@ func toASCII(name string) (string, error) {
 func checkLabel(label string) error {
 	switch {
 	case label == "":
-		return errors.New("a host name has no two dots in a row")
+		return errEmptyLabel
 	case len(label) > 63:
 		return errors.New("a label of a host name has at most 63 characters")
 	}
@@ -152,14 +119,17 @@ func endsInNumber(name string) bool {
 	return strings.Trim(last, "0123456789") == ""
 }
 
-var errPort = errors.New("a host only, without a port")
+var (
+	errEmptyLabel = errors.New("a label of the host name is empty")
+	errNotOnly    = errors.New("a host only, without scheme, port and path")
+)
 
 // canonicalIPv6 returns the canonical form of an address, with or without brackets.
 func canonicalIPv6(host string) (string, error) {
 	addr, err := netip.ParseAddr(withoutBrackets(host))
 	switch {
 	case err != nil:
-		return "", errPort
+		return "", errNotOnly
 	case addr.Zone() != "":
 		return "", errors.New("an address without a zone")
 	}

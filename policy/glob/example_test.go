@@ -24,5 +24,5 @@ func Example() {
 	// *.xn--bcher-kva.example
 	// true false
 	// true
-	// a host only, without the scheme
+	// a host only, without scheme, port and path
 }
