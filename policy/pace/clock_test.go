@@ -288,11 +288,12 @@ func TestRecent(t *testing.T) {
 		if want := []Reservation{{Key: "http://shop.example:80", Since: time.Second, Longest: -1, Memory: 4 * time.Second}}; !slices.Equal(recent, want) {
 			t.Fatalf("got %v, want %v", recent, want)
 		}
+		synctest.Wait() // the second reserves anew
 		for _, r := range recent {
 			g.clock.Reserve(r)
 		}
 		g.send(t.Context(), 1, "other", to("b", 4*time.Second))
-		g.wants(t, "0s first", "4s other", "8s second")
+		g.wants(t, "0s first", "4s second", "8s other")
 		time.Sleep(4 * time.Second) // fake clock
 		if recent := g.pacers[0].Recent(); len(recent) > 0 {
 			t.Errorf("a start after its memory is still recent: %v", recent)

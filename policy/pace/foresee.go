@@ -15,11 +15,11 @@ func (p *Pacer) foresee(w *waiter) (wait time.Duration, by Source, err error) {
 		if at = p.foreseeTurn(w, now); at > now || o.waiting > 0 {
 			by = ByInterval
 		}
-		switch until := o.paused(r.Token); {
-		case until > now && o.pause(r.Token).First: // it may end at any moment
+		switch pause := o.pause(r.Token); {
+		case pause.Until > now && pause.First: // it may end at any moment
 			by = ByPause
-		case until > at:
-			at, by = until, ByPause
+		case pause.Until > at:
+			at, by = pause.Until, ByPause
 		}
 	}
 	if err := p.spent(r, at-now); err != nil {
@@ -70,7 +70,7 @@ func (p *Pacer) foreseeTurn(w *waiter, now time.Duration) (at time.Duration) {
 			n, mine = before, true
 		}
 		for _, other := range l.waiters[:min(n, len(l.waiters))] {
-			if o.paused(other.request.Token) <= now {
+			if o.pause(other.request.Token).Until <= now {
 				pass(other.request)
 			}
 		}

@@ -19,7 +19,7 @@ type Kept struct {
 func (p *Pacer) Kept(all bool) (starts []Kept) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.noted == nil || all {
+	if all {
 		for key, c := range p.counts {
 			for _, s := range slices.Backward(c.own) { // the oldest first, as Restore wants them
 				starts = append(starts, Kept{key[:], c.keep, time.Now().Add(s.Last - p.sinceStart()), s.N})

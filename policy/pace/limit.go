@@ -65,11 +65,11 @@ func (p *Pacer) spent(r *Request, after time.Duration) error {
 	return &TooLate{After: wait, By: ByBudget, Distance: r.distance, Limit: *l}
 }
 
-// spend counts a start, if the request's limit permits it. Gates that share a [Clock] share the limit. While the clock
-// can't be used, each gate permits its part by its own starts, and tells the clock of them later. The lock may be
-// released meanwhile.
-func (p *Pacer) spend(r *Request) (l Limit, err error) {
-	l = r.limit // the settings may change meanwhile
+// spend counts a start, if the request's limit permits it, and returns the limit. A start that is only observed counts
+// in any case. Gates that share a [Clock] share the limit. While the clock can't be used, each gate permits its part by
+// its own starts, and tells the clock of them later. The lock may be released meanwhile.
+func (p *Pacer) spend(r *Request, observed bool) (Limit, error) {
+	l := r.limit // the settings may change meanwhile
 	if l.Starts == 0 {
 		return l, nil
 	}
@@ -77,9 +77,17 @@ func (p *Pacer) spend(r *Request) (l Limit, err error) {
 	if c == nil {
 		e := r.noPlace(ByBudget)
 		e.Limit = l
-		return l, e
+		return Limit{}, e
 	}
 	ask := l.reservation()
+	if observed { // as one that the clock has missed
+		p.add(&l, c, l.unlimited())
+		c.missed++
+		ask.Longest = -1
+		p.spendShared(&l, c, ask)
+		l.Left = max(0, l.Starts-c.own.within(l.Window, p.sinceStart()))
+		return l, nil
+	}
 	g, shared := p.spendShared(&l, c, ask)
 	switch {
 	case !shared:
@@ -91,29 +99,10 @@ func (p *Pacer) spend(r *Request) (l Limit, err error) {
 		p.add(&l, c, l.unlimited())
 	}
 	if g.Start == 0 {
-		return l, &TooLate{After: g.Wait, By: ByBudget, Distance: r.distance, Limit: l}
+		return Limit{}, &TooLate{After: g.Wait, By: ByBudget, Distance: r.distance, Limit: l}
 	}
 	l.Left = g.Left
 	return l, nil
-}
-
-// spendObserved counts a start of report mode, also beyond the limit.
-func (p *Pacer) spendObserved(r *Request) (l Limit) {
-	if r.limit.Starts == 0 {
-		return l
-	}
-	c := p.count(r.limit.hash(), r.limit.Window)
-	if c == nil {
-		return l
-	}
-	l = r.limit
-	p.add(&l, c, l.unlimited())
-	c.missed++
-	tell := l.reservation()
-	tell.Longest = -1
-	p.spendShared(&l, c, tell)
-	l.Left = max(0, l.Starts-c.own.within(l.Window, p.sinceStart()))
-	return l
 }
 
 // spendShared asks the clock, and tells it of the starts that it has missed. It reports whether the clock has answered.

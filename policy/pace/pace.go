@@ -183,13 +183,13 @@ func (p *Pacer) Observe(r Request) (*Turn, error) {
 	hold, by, err := p.foresee(w)
 	turn := p.start(w)
 	turn.Held, turn.By = hold, by
-	if o := w.origin; o != nil && o.paused(r.Token) > turn.start {
+	if o := w.origin; o != nil && o.pause(r.Token).Until > turn.start {
 		turn.start = never // it does not obey the pause, so its answer neither doubles nor ends it
 	}
 	if p.shares(&r) && w.origin != nil {
 		p.tell(w.origin)
 	}
-	turn.Limit = p.spendObserved(&r)
+	turn.Limit, _ = p.spend(&r, true)
 	return turn, err
 }
 

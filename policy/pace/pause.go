@@ -29,9 +29,9 @@ const (
 // is none.
 type Pause struct {
 	Since time.Duration // when it began; with Row 0, when the series ended
-	Until time.Duration
-	Row   int  // answers in a row that asked for it; 0: another answer has ended the series
-	First bool // a request has started after it, and its answer is awaited
+	Until time.Duration // with First, when another request may be the first
+	Row   int           // answers in a row that asked for it; 0: another answer has ended the series
+	First bool          // a request has started after it, and its answer is awaited
 }
 
 // admit notes that a request is the first after the pause, if it is.
@@ -226,15 +226,6 @@ func (o *origin) key(token string) string {
 
 // pause returns the pause of a product token, the zero value if there is none.
 func (o *origin) pause(token string) Pause { return o.pauses[o.key(token)] }
-
-// paused returns when the pause of a product token ends. While the answer to the first request after
-// it is awaited, that is the latest time.
-func (o *origin) paused(token string) time.Duration {
-	if p := o.pause(token); p.Row > 0 {
-		return p.Until
-	}
-	return never
-}
 
 // boundPauses ends pauses earlier that are longer than longest.
 func (o *origin) boundPauses(longest time.Duration) {

@@ -125,14 +125,14 @@ func (p *Pacer) leave(w *waiter) {
 func (p *Pacer) pass(o *origin) {
 	now, at := p.now(), forever
 	if o.turn != nil {
-		if o.paused(o.turn.request.Token) > now {
+		if o.pause(o.turn.request.Token).Until > now {
 			o.turn.wake()
 		}
 		return
 	}
 	for _, l := range o.lines {
 		for _, w := range l.waiters {
-			until := o.paused(w.request.Token)
+			until := o.pause(w.request.Token).Until
 			if until <= now {
 				o.turn = w
 				w.wake()

@@ -34,7 +34,7 @@ func (p *Pacer) advance(w *waiter) (turn *Turn, until time.Duration, err error) 
 		}
 		return nil, p.now(), err
 	}
-	limit, err := p.spend(&w.request)
+	limit, err := p.spend(&w.request, false)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -49,10 +49,10 @@ func (p *Pacer) advance(w *waiter) (turn *Turn, until time.Duration, err error) 
 func (p *Pacer) awaitTurn(w *waiter) (until time.Duration, err error) {
 	o, r, now := w.origin, &w.request, p.now()
 	if o.turn == w {
-		if until := o.paused(r.Token); until > now {
+		if pause := o.pause(r.Token); pause.Until > now {
 			p.release(w)
-			if w.by = ByPause; until > w.deadline && !o.pause(r.Token).First {
-				return 0, r.tooLate(until-now, ByPause)
+			if w.by = ByPause; pause.Until > w.deadline && !pause.First {
+				return 0, r.tooLate(pause.Until-now, ByPause)
 			}
 		}
 	}
