@@ -98,13 +98,17 @@ func (s socket) open() (*os.File, error) {
 
 // configure sets options before the socket gets its address.
 func (s socket) configure(fd int) error {
-	switch {
-	case s.Addr.Addr().Is6() && s.UDP:
-		// An answer comes from the address that was asked.
-		return cmp.Or(unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1), unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1))
-	case s.Addr.Addr().Is6():
+	v6 := s.Addr.Addr().Is6()
+	if v6 {
 		// In IPv6 a route does not make an address one that can be bound, as it does in IPv4.
-		return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1)
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1); err != nil {
+			return err
+		}
+	}
+	// An answer over UDP comes from the address that was asked.
+	switch {
+	case s.UDP && v6:
+		return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
 	case s.UDP:
 		return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
 	}
