@@ -132,9 +132,9 @@ func (i inspector) readHead(ctx context.Context, in *inbound, page *response.Str
 	options := htmlmeta.Options{
 		ContentType:     s.ContentType,
 		ContentEncoding: contentEncoding,
-		MaxBytes:        in.settings.Tags.MaxHeadBytes,
+		MaxBytes:        int(in.settings.Tags.MaxHeadBytes),
 	}
-	tee := page.Tee(in.settings.Tags.MaxHeadBytes)
+	tee := page.Tee(int(in.settings.Tags.MaxHeadBytes))
 	result := i.awaitHead(ctx, in, tee, options)
 	tee.Leave()
 	s.Head = response.Head{State: "partial", Why: result.Why, Bytes: result.Bytes}

@@ -94,7 +94,7 @@ const (
 func (p *Proxy) server(serve http.HandlerFunc) *http.Server {
 	return &http.Server{
 		Handler:           serve,
-		MaxHeaderBytes:    p.Limits.MaxHeaderBytes,
+		MaxHeaderBytes:    int(p.Limits.MaxHeaderBytes),
 		ReadHeaderTimeout: p.Limits.HeaderTimeout,
 		IdleTimeout:       p.Limits.IdleTimeout,
 		ErrorLog:          log.New(serverLog{p.Log}, "", 0),

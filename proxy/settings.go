@@ -14,8 +14,8 @@ import (
 
 // Limits bound what each client can use. Zero values are those of [DefaultLimits].
 type Limits struct {
-	MaxHeaderBytes int           `yaml:"max_header_bytes" size:"yes" restart:"yes" positive:"yes"` // of a request's head
-	HeaderTimeout  time.Duration `yaml:"header_timeout" restart:"yes" positive:"yes"`              // to receive a request's head
+	MaxHeaderBytes int64         `yaml:"max_header_bytes" restart:"yes" positive:"yes"` // of a request's head
+	HeaderTimeout  time.Duration `yaml:"header_timeout" restart:"yes" positive:"yes"`   // to receive a request's head
 	// IdleTimeout is that of a connection without a request, of a tunnel, and of an upload.
 	IdleTimeout time.Duration `yaml:"idle_timeout" restart:"yes" positive:"yes"`
 }
@@ -74,9 +74,9 @@ type Pacer interface {
 
 // Tags says how far pages are read for their robots rules. The zero value reads none.
 type Tags struct {
-	HTML         bool          `yaml:"html"`                                     // read the heads of HTML pages
-	MaxHeadBytes int           `yaml:"max_head_bytes" size:"yes" positive:"yes"` // of a head, after decoding; 0: that of [DefaultTags]
-	HeadTimeout  time.Duration `yaml:"head_timeout" positive:"yes"`              // for a head to arrive; 0: that of [DefaultTags]
+	HTML         bool          `yaml:"html"`                          // read the heads of HTML pages
+	MaxHeadBytes int64         `yaml:"max_head_bytes" positive:"yes"` // of a head, after decoding; 0: that of [DefaultTags]
+	HeadTimeout  time.Duration `yaml:"head_timeout" positive:"yes"`   // for a head to arrive; 0: that of [DefaultTags]
 }
 
 // DefaultTags returns the settings that suit most gates.

@@ -139,7 +139,7 @@ func answerUsage(rules *policy.Robots, line []byte) (any, error) {
 		}
 	}
 	if q.TDMRep != nil {
-		r.TDMRep, _ = parseTDMRep([]byte(*q.TDMRep), rules.MaxBytes) // after an error it states nothing
+		r.TDMRep, _ = parseTDMRep([]byte(*q.TDMRep), int(rules.MaxBytes)) // after an error it states nothing
 	}
 	return r.answer(), nil
 }

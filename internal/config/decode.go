@@ -6,13 +6,12 @@
 //	doc       completes "expected …" in a mistake
 //	enum      the values that are allowed
 //	positive  the value must be more than zero
-//	size      the number is one of bytes, with a unit
 //	path      a relative path starts at the file's folder; - is no path
 //	restart   the key takes effect at start only, see [Restrain]
 //	secret    neither mistakes nor [Effective] repeat the value, which may be a password
 //	glob      what a glob.Glob matches, "host" or "text"
 //
-// A struct has the keys of the structs embedded in it. An item of a list begins with what the method SetDefaults of its
+// An int64 is a number of bytes, with a unit. A struct has the keys of the structs embedded in it. An item of a list begins with what the method SetDefaults of its
 // type sets, if there is one.
 package config
 

@@ -21,7 +21,7 @@ type settings struct {
 
 // Sizes adds its keys to those of settings.
 type Sizes struct {
-	Most int `yaml:"most" size:"yes" restart:"yes"`
+	Most int64 `yaml:"most" restart:"yes"`
 }
 
 type item struct {

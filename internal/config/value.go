@@ -31,7 +31,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, tag reflect.StructTag, v ref
 	// Plain text that is no string in YAML 1.2, or a word for a switch in YAML 1.1: "audit: off" must not name a file. The
 	// letters y and n are switches there too, but are more often names.
 	typed := n.Style == 0 && (len(n.Value) > 1 && n.Decode(new(bool)) == nil || n.Decode(new(float64)) == nil)
-	number := v.Kind() == reflect.Bool || v.Type() == reflect.TypeFor[int]() && tag.Get("size") == ""
+	number := v.Kind() == reflect.Bool || v.Type() == reflect.TypeFor[int]()
 	switch {
 	case isNull(n):
 		advice = ": to get the default, remove the line"
@@ -65,11 +65,6 @@ func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) (ok b
 	if enum := strings.Split(tag.Get("enum"), ","); len(enum) > 1 && !slices.Contains(enum, text) {
 		return false, ""
 	}
-	if tag.Get("size") != "" {
-		size, ok := field.ParseSize(text)
-		v.SetInt(size)
-		return ok, ""
-	}
 	var err error
 	switch x := v.Addr().Interface().(type) {
 	case *bool:
@@ -79,6 +74,9 @@ func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) (ok b
 		n, err := strconv.ParseUint(text, 10, 31)
 		*x = int(n)
 		return err == nil && strconv.Itoa(*x) == text, "" // no leading zero, which some readers of YAML take for octal
+	case *int64:
+		*x, ok = field.ParseSize(text)
+		return ok, ""
 	case *time.Duration:
 		*x, err = time.ParseDuration(text)
 		return err == nil && *x >= 0 && text != "0", ""
@@ -129,7 +127,7 @@ func wanted(t reflect.Type, tag reflect.StructTag) string {
 		return "keys such as " + keys[0] + ":"
 	case last > 0:
 		return strings.Join(enum[:last], ", ") + " or " + cmp.Or(enum[last], `""`)
-	case tag.Get("size") != "":
+	case t == reflect.TypeFor[int64]():
 		text = "a size with its unit, such as 512KiB, 64MiB or 1GB"
 	case t.Kind() == reflect.Bool:
 		text = "true or false"
@@ -187,21 +185,19 @@ func effective(v reflect.Value, tag reflect.StructTag) any {
 	}
 	text := fmt.Sprint(v)
 	switch x := v.Interface().(type) {
-	case bool:
+	case bool, int:
 		return x
+	case int64:
+		text = field.Size(x)
 	case time.Time:
 		text = x.Format(time.RFC3339Nano) // Decode reads the zero time, too
 	case slog.Level:
 		text = strings.ToLower(text)
 	}
-	switch {
-	case tag.Get("size") != "":
-		text = field.Size(v.Int())
-	case v.Type() == reflect.TypeFor[int]():
-		return v.Int()
-	case tag.Get("secret") != "" && v.IsZero():
+	switch secret := tag.Get("secret") != ""; {
+	case secret && v.IsZero():
 		return ""
-	case tag.Get("secret") != "":
+	case secret:
 		return "xxxxx"
 	}
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "${", "$${")

@@ -14,10 +14,10 @@ var units = []struct {
 }{{"TiB", 1 << 40}, {"TB", 1e12}, {"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"KB", 1e3}, {"B", 1}}
 
 // Size returns a number of bytes as a configuration writes it, such as 512KiB.
-func Size[T int | int64](n T) string {
+func Size(n int64) string {
 	for _, u := range units {
-		if n != 0 && int64(n)%u.bytes == 0 {
-			return strconv.FormatInt(int64(n)/u.bytes, 10) + u.name
+		if n != 0 && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
 		}
 	}
 	return "0B"

@@ -77,7 +77,7 @@ type Robots struct {
 // Tags says how robots tags are collected from responses.
 type Tags struct {
 	proxy.Tags
-	CacheBytes int64 `yaml:"cache_bytes" size:"yes" restart:"yes" positive:"yes"`
+	CacheBytes int64 `yaml:"cache_bytes" restart:"yes" positive:"yes"`
 }
 
 // HTTPS says whether and with which CA the gate looks into TLS.
@@ -90,7 +90,7 @@ type HTTPS struct {
 type Limits struct {
 	proxy.Limits
 	proxy.LoadLimits
-	Memory        int64         `yaml:"memory" size:"yes" restart:"yes"` // 0: no limit
+	Memory        int64         `yaml:"memory" restart:"yes"` // 0: no limit
 	ShutdownDelay time.Duration `yaml:"shutdown_delay"`
 	ShutdownGrace time.Duration `yaml:"shutdown_grace"`
 }

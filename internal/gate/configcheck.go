@@ -116,7 +116,7 @@ func (c *Config) checkRobots() {
 	s, r := c.source, &c.Robots
 	r.Check(s.In("robots"))
 	// Without room for the longest robots.txt it would be fetched again and again.
-	if fits := int64(r.MaxBytes) <= r.Bytes/8; s.Given("robots.disk_bytes") {
+	if fits := r.MaxBytes <= r.Bytes/8; s.Given("robots.disk_bytes") {
 		s.Require(fits, "robots.disk_bytes", "%s is too little: at least eight times robots.max_bytes, %s", field.Size(r.Bytes), field.Size(r.MaxBytes))
 	} else {
 		s.Require(fits, "robots.max_bytes", "%s is too much: at most an eighth of robots.disk_bytes, %s", field.Size(r.MaxBytes), field.Size(r.Bytes))

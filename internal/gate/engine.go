@@ -75,7 +75,7 @@ func (g *Gate) keepBudgets(c pace.Config) error {
 // openRemembered makes the cache of tags, and begins to keep it on disk. Of several gates in one data_dir the one that
 // owns it does.
 func (g *Gate) openRemembered() (err error) {
-	g.remembered = cache.NewTags(int64(g.config.Tags.CacheBytes))
+	g.remembered = cache.NewTags(g.config.Tags.CacheBytes)
 	dir, err := DataDir(g.config)
 	if err == nil && g.owner() {
 		g.tags = store.OpenLineFile(filepath.Join(dir, "remembered.jsonl"), g.remembered.Kept, g.remembered.Restore, g.log)

@@ -230,7 +230,7 @@ func (g *Gate) wrapped() proxy.Upstream {
 
 // Run serves until ctx ends, then lets requests in flight finish.
 func (g *Gate) Run(ctx context.Context) error {
-	limitMemory(g.log, memlimit.FromCgroup, int64(g.config.Limits.Memory))
+	limitMemory(g.log, memlimit.FromCgroup, g.config.Limits.Memory)
 	g.ready.Store(true) // the ports accept connections already
 	failed := make(chan error, 3)
 	go func() { failed <- g.proxy.Serve(g.listener) }()

@@ -16,7 +16,7 @@ type Limits struct {
 	Keep time.Duration `yaml:"keep" restart:"yes"` // of superseded snapshots
 	// Bytes bounds everything on disk, but for what is saved until a walk through the folders has found what to remove.
 	// First the oldest superseded snapshots are dropped, then the origins that were fetched longest ago.
-	Bytes int64 `yaml:"disk_bytes" size:"yes" restart:"yes"`
+	Bytes int64 `yaml:"disk_bytes" restart:"yes"`
 }
 
 // DefaultLimits returns the limits that suit most gates.

@@ -88,7 +88,7 @@ func (s *shared) load(ctx context.Context, key string) *entry {
 	if !ok {
 		return nil
 	}
-	return newEntry(key, set, s.maxBytes)
+	return newEntry(key, set, int(s.maxBytes))
 }
 
 // put keeps an entry in memory.

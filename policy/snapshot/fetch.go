@@ -143,7 +143,7 @@ func (f *fetcher) get(ctx context.Context, of Scope, s *Snapshot, userAgent stri
 		if err != nil {
 			return nil, "", err
 		}
-		return f.settings.keepFile(s, parse(of, data, f.settings.MaxBytes)), "", nil
+		return f.settings.keepFile(s, parse(of, data, int(f.settings.MaxBytes))), "", nil
 	case slices.Contains([]int{301, 302, 303, 307, 308}, s.Status):
 		resp.Request = req // to which a relative Location refers
 		next, err := location(resp)
@@ -193,7 +193,7 @@ func (f *fetcher) read(ctx context.Context, resp *http.Response) ([]byte, error)
 	defer body.Close()
 	// One byte past the limit shows whether it was reached; the rest of an
 	// endless file is never read.
-	bounded := io.LimitReader(body, int64(f.settings.MaxBytes)+1)
+	bounded := io.LimitReader(body, f.settings.MaxBytes+1)
 	var data bytes.Buffer
 	data.Grow(int(min(max(resp.ContentLength, 0), smallBody)) + bytes.MinRead) // then a body that is not encoded fits
 	if n, err := data.ReadFrom(io.LimitReader(bounded, smallBody)); err != nil || n < smallBody {

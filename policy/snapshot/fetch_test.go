@@ -70,13 +70,13 @@ func TestLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !s.Cut || len(file.Body()) > r.MaxBytes || len(file.Body()) < r.MaxBytes-len(line) || !strings.HasSuffix(file.Body(), "\n") {
+		if !s.Cut || int64(len(file.Body())) > r.MaxBytes || int64(len(file.Body())) < r.MaxBytes-int64(len(line)) || !strings.HasSuffix(file.Body(), "\n") {
 			t.Errorf("%q: got %d bytes, cut %v", coding, len(file.Body()), s.Cut)
 		}
 		if s.SHA256 != Digest(file.Body()) {
 			t.Errorf("%q: the digest is not that of what is parsed", coding)
 		}
-		if read > r.MaxBytes+64<<10 {
+		if int64(read) > r.MaxBytes+64<<10 {
 			t.Errorf("%q: %d bytes were read", coding, read)
 		}
 	}

@@ -90,7 +90,7 @@ func (c *Settings) ResolveAnswer(status int, body []byte) Resolution {
 	s := &Snapshot{Status: status, Fetched: now, Since: now}
 	var file content
 	if s.good() {
-		file = c.keepFile(s, robotstxt.Parse(body, c.MaxBytes))
+		file = c.keepFile(s, robotstxt.Parse(body, int(c.MaxBytes)))
 	}
 	res := c.ResolveAt(s, nil, now)
 	if file != nil {

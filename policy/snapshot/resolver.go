@@ -64,7 +64,7 @@ type Resolver struct {
 type shared struct {
 	store        Store
 	storeTimeout time.Duration // of one Load
-	maxBytes     int           // of a file
+	maxBytes     int64         // of a file
 	entries      *cache.Cache[*entry]
 	unsaved      unsaved
 	updates      singleflight.Group // by key
@@ -99,7 +99,7 @@ func New(c Config) (*Resolver, error) {
 	s := &shared{
 		store: c.Store, storeTimeout: c.Settings.Timeout, maxBytes: c.Settings.MaxBytes, entries: entries,
 		unsaved: unsaved{entries: map[string]*entry{}, maxBytes: max(c.Settings.CacheBytes/2, minUnsaved)},
-		large:   newLarge(c.Settings.MaxBytes), log: c.Log,
+		large:   newLarge(int(c.Settings.MaxBytes)), log: c.Log,
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s.resolver(c), nil

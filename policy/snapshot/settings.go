@@ -15,14 +15,14 @@ type Settings struct {
 	StaleFor        time.Duration `yaml:"stale_for"`                              // how long the last good copy serves while robots.txt is unreachable; 0: not at all
 	AfterStale      string        `yaml:"after_stale" enum:"disallow,allow,keep"` // then: "disallow" (also if empty), "allow" or "keep" the copy
 	Timeout         time.Duration `yaml:"timeout" positive:"yes"`                 // of a whole fetch, redirects included
-	MaxBytes        int           `yaml:"max_bytes" size:"yes" restart:"yes"`     // of a decoded robots.txt; a longer one is cut
+	MaxBytes        int64         `yaml:"max_bytes" restart:"yes"`                // of a decoded robots.txt; a longer one is cut
 	MaxRedirects    int           `yaml:"max_redirects" doc:"a whole number, 0 or more, such as 5"`
 	TooManyRequests string        `yaml:"too_many_requests" enum:"disallow,allow"`               // a 429 means "disallow" (also if empty) or "allow"
 	Unavailable     string        `yaml:"unavailable" enum:"allow,keep"`                         // a 4xx means "allow" (also if empty), or "keep" the last good copy
 	Forbidden       string        `yaml:"forbidden" enum:"allow,disallow"`                       // a 401 or 403 means "allow" (also if empty), as any other 4xx, or "disallow"
 	HTML            string        `yaml:"html" enum:"allow,unreachable"`                         // an HTML page in place of robots.txt means "allow" (also if empty), or "unreachable"
 	UserAgent       string        `yaml:"user_agent" doc:"a User-Agent, such as ExampleBot/1.0"` // of fetches; empty: that of the [Query]
-	CacheBytes      int64         `yaml:"cache_bytes" size:"yes" restart:"yes" positive:"yes"`
+	CacheBytes      int64         `yaml:"cache_bytes" restart:"yes" positive:"yes"`
 
 	tdmrep bool // these are the settings for tdmrep.json, see forTDMRep
 }
