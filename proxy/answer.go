@@ -51,8 +51,8 @@ func misdirected(detail string) *answer {
 	return &answer{status: http.StatusMisdirectedRequest, fault: "http_request_denied", refused: record.IsMalformed, detail: detail}
 }
 
-// denial returns why a decision denies, in a few words. statement is the text that reserves, for policy.ByUsage.
-func denial(d *policy.Decision, statement string) string {
+// denial returns why a decision denies, in a few words.
+func denial(d *policy.Decision) string {
 	switch d.Reason {
 	case policy.ByRule:
 		return "robots.txt line " + strconv.Itoa(d.Rule.Line) + ": " + d.Rule.String()
@@ -63,7 +63,7 @@ func denial(d *policy.Decision, statement string) string {
 	case policy.ByOverride:
 		return "operator's override: " + d.Note
 	case policy.ByUsage:
-		return statement
+		return response.Reservation(d)
 	}
 	return string(d.Reason)
 }
@@ -71,7 +71,7 @@ func denial(d *policy.Decision, statement string) string {
 // refusal answers a denied request.
 func refusal(in *inbound, s *response.Signals) *answer {
 	d := s.Decision
-	p := &answer{status: cmp.Or(d.Crawler.DenyStatus, http.StatusForbidden), kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied", cause: denial(d, s.Statement), refused: record.Refusal(d.Reason)}
+	p := &answer{status: cmp.Or(d.Crawler.DenyStatus, http.StatusForbidden), kind: string(d.Reason), title: "Refused by robots rules", fault: "http_request_denied", cause: denial(d), refused: record.Refusal(d.Reason)}
 	switch d.Reason {
 	case policy.ByRule:
 		line, rule := strconv.Itoa(d.Rule.Line), d.Rule.String()
@@ -90,7 +90,7 @@ func refusal(in *inbound, s *response.Signals) *answer {
 		p.title = "Refused by the operator"
 		p.detail = "An override of this gate denies this request: " + d.Note + "."
 	case policy.ByUsage:
-		p.title, p.detail = response.ExplainReserved(s, in.origin)
+		p.title, p.detail = response.ExplainReserved(s)
 	}
 	if d.ReadAs != "" {
 		p.detail += " Common servers read this path as " + strconv.Quote(d.ReadAs) + "."

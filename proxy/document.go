@@ -15,6 +15,7 @@ import (
 	"robotsgate/internal/field"
 	"robotsgate/internal/logtext"
 	"robotsgate/policy"
+	"robotsgate/policy/usage"
 	"robotsgate/proxy/internal/header"
 	"robotsgate/proxy/internal/response"
 )
@@ -105,11 +106,11 @@ type document struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	policy.Evidence
-	Reserved *response.Reserved `json:"reserved,omitempty"` // of policy.ByUsage
-	Licenses []string           `json:"licenses,omitempty"` // of policy.ByUsage
-	Override string             `json:"override,omitempty"` // that the operator can add, in front of the others, to allow this request
-	ID       string             `json:"id"`
-	Rules    string             `json:"-"` // for people: what the robots rules say, if they are not the reason of the answer
+	Reserved *usage.Detail `json:"reserved,omitempty"` // of policy.ByUsage
+	Licenses []string      `json:"licenses,omitempty"` // of policy.ByUsage
+	Override string        `json:"override,omitempty"` // that the operator can add, in front of the others, to allow this request
+	ID       string        `json:"id"`
+	Rules    string        `json:"-"` // for people: what the robots rules say, if they are not the reason of the answer
 }
 
 func (p *answer) document(in *inbound, s *response.Signals) document {
@@ -120,16 +121,13 @@ func (p *answer) document(in *inbound, s *response.Signals) document {
 	if p.retry > 0 {
 		doc.Detail += " Try again in " + field.Duration(wholeSeconds(p.retry)) + "."
 	}
-	if s.Decision != nil {
-		doc.Evidence = s.Decision.Evidence(in.url)
-		doc.Reserved = response.ReservedDocument(s)
-		if s.Decision.Denied() {
-			doc.Override = s.Decision.Permit(in.target, in.method)
+	if d := s.Decision; d != nil {
+		doc.Evidence = d.Evidence(in.url)
+		if d.Reason == policy.ByUsage && d.Reserved.Category != "" {
+			doc.Reserved, doc.Licenses = new(d.Reserved.Detail()), s.Stated.URLs()
 		}
-	}
-	if doc.Reserved != nil {
-		for _, l := range s.Stated.Licenses {
-			doc.Licenses = append(doc.Licenses, l.URL)
+		if d.Denied() {
+			doc.Override = d.Permit(in.target, in.method)
 		}
 	}
 	return doc
@@ -176,10 +174,6 @@ func (d document) printable(decision *policy.Decision) *document {
 	d.Detail, d.URL, d.Note = logtext.Printable(d.Detail), logtext.Printable(d.URL), logtext.Printable(d.Note)
 	d.Override = logtext.Printable(d.Override)
 	d.ReadAs, d.Title = logtext.Printable(d.ReadAs), logtext.Printable(d.Title)
-	if d.Reserved != nil {
-		d.Reserved = new(*d.Reserved)
-		d.Reserved.Text = logtext.Printable(d.Reserved.Text)
-	}
 	if d.Rule != nil {
 		d.Rule = &policy.RuleEvidence{Line: d.Rule.Line, Text: logtext.Printable(d.Rule.Text)}
 	}

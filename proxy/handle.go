@@ -103,7 +103,6 @@ func (x *exchange) decide(ctx context.Context, engine decider) (no *answer) {
 		return failure(err, in, nil)
 	}
 	x.Decision, x.Stated = decision, decision.Stated
-	x.Statement = response.Reservation(&x.Signals)
 	if decision.Denied() {
 		return refusal(in, &x.Signals)
 	}
@@ -157,7 +156,6 @@ func (x *exchange) send(r *http.Request) *http.Response {
 	}
 	x.Inspection, x.body = inspector{p.Log, p.Remembered, p.Silence}.inspect(r.Context(), in, x.Decision, resp, &x.out)
 	x.Decision = withReserved(in, &x.Signals, resp)
-	x.Statement = response.Reservation(&x.Signals)
 	if x.Decision.Denied() {
 		return response.InPlaceOf(resp, x.body, x.answer(refusal(in, &x.Signals)), &x.out)
 	}

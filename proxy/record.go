@@ -58,7 +58,7 @@ func recordOf(in *inbound, x *results, out *response.Recorder) *record.Record {
 	if d := x.Decision; d != nil {
 		d.Record(r)
 		if !d.Allow {
-			r.Cause = denial(d, x.Statement)
+			r.Cause = denial(d)
 		}
 	}
 	if a := x.said; a != nil && a.refused != "" {

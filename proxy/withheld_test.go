@@ -243,10 +243,10 @@ func TestUsageForms(t *testing.T) {
 	}))
 	for accept, want := range map[string][]string{
 		"text/html": {"<h1>403 Reserved by the publisher</h1>",
-			"<dt>Reserved</dt><dd>train-ai, by <code>Content-Signal: ai-train=no, x=&#34;&lt;script&gt;\\", "<dt>Reason</dt><dd>usage</dd>",
+			"<dt>Reserved</dt><dd>train-ai=n from content-signal, in the response&#39;s header</dd>", "<dt>Reason</dt><dd>usage</dd>",
 			"crawlers[].purposes"},
-		"text/plain":       {"403 Reserved by the publisher\n", "Reserved: train-ai, by Content-Signal: ai-train=no, x=\"<script>\\", "usage.reserved", "action: allow"},
-		"application/json": {`"purpose": "train-ai",`, `"use": "train-ai",`, `"source": "content-signal",`, `"in": "header",`, `"text": "Content-Signal: ai-train=no, x=\"<script>`},
+		"text/plain":       {"403 Reserved by the publisher\n", "Reserved: train-ai=n from content-signal, in the response's header\n", "usage.reserved", "action: allow"},
+		"application/json": {`"use": "train-ai",`, `"value": "n",`, `"source": "content-signal",`, `"in": "header"`},
 	} {
 		resp, body := g.Get(g.HTTP+"/", "Accept", accept)
 		proxytest.WantStatus(t, resp, 403)
@@ -266,7 +266,7 @@ func TestUsageForms(t *testing.T) {
 func TestLicensesInJSON(t *testing.T) {
 	g := proxytest.Start(t, trains(proxytest.Options{Robots: "User-agent: *\nContent-Usage: train-ai=n\nLicense: https://a.example/1\nLicense: https://a.example/2\n"}))
 	_, body := g.Get(g.HTTP + "/")
-	for _, want := range []string{"  \"licenses\": [\n    \"https://a.example/1\",\n    \"https://a.example/2\"\n  ],\n", "\"line\": 2,\n"} {
+	for _, want := range []string{"  \"licenses\": [\n    \"https://a.example/1\",\n    \"https://a.example/2\"\n  ],\n", "\"line\": 2\n"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q in\n%s", want, body)
 		}

@@ -1,6 +1,9 @@
 package usage
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Detail is a [Preference] in JSON, as commands and the audit log write it.
 type Detail struct {
@@ -14,6 +17,28 @@ type Detail struct {
 // Detail returns p in JSON form.
 func (p Preference) Detail() Detail {
 	return Detail{Use: p.Category, Value: p.Value(), Source: p.Source, In: p.In, Line: p.Line}
+}
+
+// String returns the preference in words: "train-ai=n from content-usage, line 4 of robots.txt".
+func (d Detail) String() string {
+	return d.Use + "=" + d.Value + " from " + string(d.Source) + ", " + Where(d.In, d.Line)
+}
+
+// Where returns where a preference or a licence was read, in words.
+func Where(in Place, line int) string {
+	switch {
+	case line > 0:
+		return fmt.Sprintf("line %d of robots.txt", line)
+	case in == InRobots:
+		return "in robots.txt"
+	case in == InHeader:
+		return "in the response's header"
+	case in == InMeta:
+		return "in the page's head"
+	case in == InWellKnown:
+		return "in tdmrep.json"
+	}
+	return string(in)
 }
 
 // Details returns the preferences in JSON form, in order; nil if there are none.

@@ -14,9 +14,7 @@ import (
 type Signals struct {
 	ID       string
 	Decision *policy.Decision // nil: there was none
-	// Statement is, for policy.ByUsage, the text that reserves, with its place.
-	Statement string
-	Paced     Paced
+	Paced    Paced
 	Inspection
 }
 
