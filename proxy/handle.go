@@ -157,7 +157,8 @@ func (x *exchange) send(r *http.Request) *http.Response {
 	x.Inspection, x.body = inspector{p.Log, p.Remembered, p.Silence}.inspect(r.Context(), in, x.Decision, resp, &x.out)
 	x.Decision = withReserved(in, &x.Signals, resp)
 	if x.Decision.Denied() {
-		return response.InPlaceOf(resp, x.body, x.answer(refusal(in, &x.Signals)), &x.out)
+		resp.Body.Close() // over HTTP/1 this closes the connection, over HTTP/2 it resets the stream
+		return x.answer(refusal(in, &x.Signals))
 	}
 	maps.Copy(x.out.Header(), resp.Header)
 	resp.Header = nil // goproxy would copy it

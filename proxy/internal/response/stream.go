@@ -174,48 +174,6 @@ func (s *Stream) readFirst(buf []byte, send func([]byte) error) (p []byte, err, 
 	}
 }
 
-// Bounds on what is read of a response that is not passed on, so that its connection can be used again.
-const (
-	maxWithheld  = 64 << 10 // bytes
-	withheldTime = 100 * time.Millisecond
-)
-
-// InPlaceOf returns the answer that is sent in place of resp. Nothing of resp is passed on. page is its body: it is
-// closed at once, or when the answer has been sent. It is nil if the response switches protocols.
-func InPlaceOf(resp *http.Response, page *Stream, answer *http.Response, out *Recorder) *http.Response {
-	switch {
-	case page == nil:
-		resp.Body.Close()
-	case resp.ProtoMajor > 1 || resp.ContentLength > maxWithheld:
-		page.Close() // resets an HTTP/2 stream, and closes an HTTP/1 connection
-	default:
-		answer.Body = &withheldBody{ReadCloser: answer.Body, page: page, out: out}
-	}
-	return answer
-}
-
-// A withheldBody is the body of an answer in place of a response. Close also reads the rest of the
-// response, within maxWithheld and withheldTime, and closes its body.
-type withheldBody struct {
-	io.ReadCloser
-	page  *Stream
-	out   *Recorder
-	ended sync.Once
-}
-
-// Close may be called twice.
-func (b *withheldBody) Close() error {
-	b.ended.Do(func() {
-		b.out.Flush() // the client does not wait for the rest of the response
-		b.out.dropUpload()
-		timer := time.AfterFunc(withheldTime, func() { b.page.Close() })
-		defer timer.Stop()
-		_, _ = io.CopyN(io.Discard, b.page.body, maxWithheld+1)
-		b.page.Close()
-	})
-	return nil
-}
-
 // Switched returns the body of a 101 response: the connection to the origin, which relay joins to that of the client.
 func Switched(origin io.ReadCloser, out *Recorder, relay *body.Relay) io.ReadCloser {
 	return &switched{origin, out, relay}
