@@ -34,7 +34,7 @@ func TestRefused(t *testing.T) {
 		"unreachable":            {url: "http://127.0.0.1:1/", refused: "unreachable", cause: "robots.txt unreachable: "},
 		"a prohibited address":   {url: "/", options: proxytest.Options{Egress: func(e *proxy.Egress) { e.AllowPrivate = nil }}, refused: record.ByGuard, cause: "address 127.0.0.1"},
 		"an unknown client":      {url: "/", options: proxytest.Options{Engine: func(c *policy.Config) { c.Crawlers.RefuseUnknown = true }}, refused: record.ByLogin, cause: "unknown client"},
-		"a limit":                {url: "/", options: proxytest.Options{Upstream: func(u proxy.Upstream) proxy.Upstream { return exhausted{u} }}, refused: record.ByLimit, cause: "out of resources"},
+		"a limit":                {url: "/", options: proxytest.Options{Upstream: func(u proxy.Upstream) proxy.Upstream { return exhausted{u} }}, refused: record.ByLimit, cause: "out of file descriptors"},
 		"the pace":               {url: "/", options: proxytest.Options{Proxy: func(o *proxy.Options) { o.Settings.Pacer = tooLatePacer{} }}, refused: record.ByPace, cause: "pace"},
 		"the audit log":          {url: "/", options: proxytest.Options{Proxy: func(o *proxy.Options) { o.Ready = func() error { return errors.New("disk full") } }}, refused: record.ByAudit, cause: "audit log"},
 		"a method":               {url: "/", method: "TRACE", refused: record.IsMalformed, cause: "TRACE of this kind"},

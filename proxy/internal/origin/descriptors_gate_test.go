@@ -71,20 +71,20 @@ func (c connector) closeKept(t *testing.T) {
 	})
 }
 
-// wantShortage checks that an answer says that the gate is short of something.
-func wantShortage(t *testing.T, resp *http.Response, body, what string) {
+// wantShortage checks that an answer says that the gate is short of file descriptors.
+func wantShortage(t *testing.T, resp *http.Response, body string) {
 	t.Helper()
 	proxytest.WantStatus(t, resp, http.StatusServiceUnavailable)
 	if got := resp.Header.Get("Retry-After"); got != "2" {
 		t.Errorf("Retry-After: %q", got)
 	}
-	if got := resp.Header.Get("Proxy-Status"); !strings.Contains(got, "robotsgate;error=proxy_internal_error") || !strings.Contains(got, "out of "+what) {
+	if got := resp.Header.Get("Proxy-Status"); !strings.Contains(got, "robotsgate;error=proxy_internal_error") || !strings.Contains(got, "out of file descriptors") {
 		t.Errorf("Proxy-Status: %q", got)
 	}
 	if resp.Header.Get("Robots-Gate-Decision") != "" && strings.Contains(resp.Header.Get("Robots-Gate-Decision"), "unreachable") {
 		t.Error("the origin counts as unreachable")
 	}
-	if !strings.Contains(body, "out-of-resources") || !strings.Contains(body, "is out of "+what) {
+	if !strings.Contains(body, "out-of-resources") || !strings.Contains(body, "is out of file descriptors") {
 		t.Errorf("body: %s", body)
 	}
 }
@@ -92,20 +92,14 @@ func wantShortage(t *testing.T, resp *http.Response, body, what string) {
 // TestShortages: what the gate's machine is short of is a 503, whatever way a request takes.
 // Nothing is kept of it, so that the next request is answered by the origin.
 func TestShortages(t *testing.T) {
-	for _, k := range []struct {
-		errno syscall.Errno
-		what  string
-	}{
-		{syscall.EMFILE, "file descriptors"},
-		{syscall.ENFILE, "file descriptors of the whole machine"},
-	} {
-		t.Run(k.what+" "+k.errno.Error(), func(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE} {
+		t.Run(errno.Error(), func(t *testing.T) {
 			var short atomic.Bool
-			g, c := startConnecting(t, proxytest.Options{}, &origin.Conns{}, shortOf(k.errno, short.Load))
+			g, c := startConnecting(t, proxytest.Options{}, &origin.Conns{}, shortOf(errno, short.Load))
 			g.Ways(t, func(t *testing.T, v proxytest.Way) {
 				short.Store(true)
 				resp, body := v.Get(t, "/a")
-				wantShortage(t, resp, body, k.what)
+				wantShortage(t, resp, body)
 				if outages := g.Proxy.Settings.Engine.Snapshots().Outages(); len(outages) > 0 {
 					t.Errorf("an outage: %+v", outages)
 				}
@@ -115,7 +109,7 @@ func TestShortages(t *testing.T) {
 				c.closeKept(t)
 				short.Store(true)
 				resp, body = proxytest.Send(t, v.Client, http.MethodPost, v.Origin+"/a", strings.NewReader("a body")) // by Transport
-				wantShortage(t, resp, body, k.what)
+				wantShortage(t, resp, body)
 				short.Store(false)
 				resp, _ = v.Get(t, "/a")
 				proxytest.WantStatus(t, resp, 200)
@@ -137,7 +131,7 @@ func TestShortageBeforeParent(t *testing.T) {
 			g.Ways(t, func(t *testing.T, v proxytest.Way) {
 				short.Store(true)
 				resp, body := v.Get(t, "/a")
-				wantShortage(t, resp, body, "file descriptors")
+				wantShortage(t, resp, body)
 				short.Store(false)
 				resp, _ = v.Get(t, "/a")
 				proxytest.WantStatus(t, resp, 200)
@@ -148,7 +142,7 @@ func TestShortageBeforeParent(t *testing.T) {
 				short.Store(true)
 				conn, resp := g.ConnectTo(t, target)
 				body, _ := io.ReadAll(resp.Body)
-				wantShortage(t, resp, string(body), "file descriptors")
+				wantShortage(t, resp, string(body))
 				conn.Close()
 				short.Store(false)
 				g.Tunnel(target).Close()
@@ -165,7 +159,7 @@ func TestShortageInPassthrough(t *testing.T) {
 		short.Store(true)
 		_, resp := g.ConnectTo(t, proxytest.Host(g.HTTPS))
 		body, _ := io.ReadAll(resp.Body)
-		wantShortage(t, resp, string(body), "file descriptors")
+		wantShortage(t, resp, string(body))
 		short.Store(false)
 		g.Tunnel(proxytest.Host(g.HTTPS)).Close()
 		c.closeKept(t)
@@ -181,7 +175,7 @@ func TestShortageInLookup(t *testing.T) {
 	page := "http://loop.example.com:" + port + "/a"
 	proxytest.LookupsFail.Store(true)
 	resp, body := g.Get(page)
-	wantShortage(t, resp, body, "file descriptors")
+	wantShortage(t, resp, body)
 	proxytest.LookupsFail.Store(false)
 	resp, _ = g.Get(page)
 	proxytest.WantStatus(t, resp, 200)
@@ -195,7 +189,7 @@ func TestShortageInLookupBeforeParent(t *testing.T) {
 	g := proxytest.Start(t, proxytest.Options{Parent: p, Egress: func(e *proxy.Egress) { e.AllowPrivate = nil }})
 	proxytest.LookupsFail.Store(true)
 	resp, body := g.Get("http://metadata.example.com/a")
-	wantShortage(t, resp, body, "file descriptors")
+	wantShortage(t, resp, body)
 	if asked := p.Asked(); len(asked) > 0 {
 		t.Errorf("the parent was asked for %q", asked)
 	}

@@ -39,10 +39,10 @@ func Explain(err error, host string) Failure {
 			f.Detail += " " + p.advice
 		}
 	case errors.Is(err, ErrExhausted):
-		s := cmp.Or(shortageIn(err), &shortage{what: "resources", remedy: "find out more in its log"})
-		f.Status, f.Kind, f.Title, f.Fault, f.Retry = http.StatusServiceUnavailable, "out-of-resources", "The gate is out of "+s.what, "proxy_internal_error", 2*time.Second
-		f.Cause = "out of " + s.what
-		f.Detail = "The gate could not open a connection, because it is out of " + s.what + ". This says nothing about the origin. The gate's operator can " + s.remedy + "."
+		f.Status, f.Kind, f.Title, f.Fault, f.Retry = http.StatusServiceUnavailable, "out-of-resources", "The gate is out of file descriptors", "proxy_internal_error", 2*time.Second
+		f.Cause = "out of file descriptors"
+		f.Detail = "The gate could not open a connection, because it is out of file descriptors. This says nothing about the origin. The gate's operator can " +
+			"raise the limit on its open files (ulimit -n, LimitNOFILE in a systemd unit, ulimits in a compose file), or fs.file-max of the machine."
 	case errors.Is(err, ErrParent):
 		f.Title, f.Fault, f.Cause = "The parent proxy could not be reached", "proxy_configuration_error", Innermost(err)
 		f.Detail = "The proxy that this gate sends everything through can't be reached: " + f.Cause + ". Check " + parentSettings + "."

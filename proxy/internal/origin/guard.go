@@ -139,7 +139,7 @@ func (g *guard) resolved(host, port string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if shortageIn(err) != nil {
+	if isShortage(err) {
 		return err // whether the name resolves is not known
 	}
 	if err != nil {

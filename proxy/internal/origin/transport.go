@@ -195,7 +195,7 @@ func (u *Transport) dialOrigin(ctx context.Context, address string) (net.Conn, e
 // connections and tries once more.
 func (u *Transport) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := u.Dialer.DialContext(ctx, network, address)
-	if shortageIn(err) != nil {
+	if isShortage(err) {
 		u.CloseIdleConnections()
 		conn, err = u.Dialer.DialContext(ctx, network, address)
 	}
