@@ -39,7 +39,7 @@ var imports = map[string][]string{
 		"proxy/internal/response", "proxy/internal/sign",
 	},
 	"proxy/internal/client":   {"internal/logtext"},
-	"proxy/internal/auth":     {"internal/logtext"},
+	"proxy/internal/auth":     {},
 	"proxy/internal/body":     {"htmlmeta", "proxy/internal/client"},
 	"proxy/internal/header":   {},
 	"proxy/internal/response": {"htmlmeta", "policy", "policy/pace", "policy/robotstag", "policy/usage", "proxy/internal/body", "proxy/internal/client", "proxy/internal/header"},

@@ -10,6 +10,7 @@ import (
 	"robotsgate/internal/record"
 	"robotsgate/policy"
 	"robotsgate/proxy/internal/auth"
+	"robotsgate/proxy/internal/client"
 )
 
 // A sender is what the gate knows of the client that sends a request, before it knows the crawler.
@@ -27,9 +28,9 @@ func senderOf(in *inbound) sender {
 type clients struct {
 	log      *slog.Logger
 	verifier *auth.Verifier
-	wrong    auth.FailedLogins
-	missing  auth.FailedLogins
-	unknown  auth.FailedLogins // clients that match no crawler
+	wrong    client.Rejections
+	missing  client.Rejections
+	unknown  client.Rejections // clients that match no crawler
 }
 
 // An identification is the search for the crawler that sends a request.
@@ -56,15 +57,15 @@ func (c *clients) identify(ctx context.Context, crawlers policy.Crawlers, s send
 	invited := refused && crawlers.Invites(i.Client)
 	switch {
 	case i.login.Empty() && refused:
-		c.wrong.Report(c.log, "a client with an empty login is refused", i.Addr, "hint", wget2Login)
+		c.wrong.Add(c.log, "a client with an empty login is refused", i.Addr.String(), "hint", wget2Login)
 	case i.tried && !k.Login.Required() && refused:
-		c.wrong.Report(c.log, "a client with a wrong login is refused", i.Addr, "user", i.user)
+		c.wrong.Add(c.log, "a client with a wrong login is refused", i.Addr.String(), "user", i.user)
 	case i.tried && !k.Login.Required():
-		c.wrong.Report(c.log, "a client's login is wrong, and is ignored", i.Addr, "user", i.user)
+		c.wrong.Add(c.log, "a client's login is wrong, and is ignored", i.Addr.String(), "user", i.user)
 	case i.login == nil && invited:
-		c.missing.Report(c.log, "a client needs a login, and sent none", i.Addr)
+		c.missing.Add(c.log, "a client needs a login, and sent none", i.Addr.String())
 	case refused:
-		c.unknown.Report(c.log, "a client that matches no crawler is refused; add its address or User-Agent to a crawler, or give it a login", i.Addr)
+		c.unknown.Add(c.log, "a client that matches no crawler is refused; add its address or User-Agent to a crawler, or give it a login", i.Addr.String())
 	}
 	if !refused {
 		return k, nil

@@ -4,12 +4,7 @@ package auth
 
 import (
 	"encoding/base64"
-	"log/slog"
-	"net/netip"
-	"slices"
 	"strings"
-
-	"robotsgate/internal/logtext"
 )
 
 // A Login is the content of Proxy-Authorization, or of a login in SOCKS. It must never be logged.
@@ -53,14 +48,3 @@ func New(user, password string) *Login {
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
-
-// FailedLogins warns of one kind of failed login, at most once a minute.
-type FailedLogins struct{ warned logtext.Minute }
-
-// Report logs a failed login, or counts it for the next warning.
-func (f *FailedLogins) Report(log *slog.Logger, text string, client netip.Addr, attrs ...any) {
-	if n := f.warned.Add(); n > 0 {
-		attrs = slices.Concat([]any{"client", client}, attrs, []any{"others_since_last", n - 1})
-		log.Warn(text, attrs...)
-	}
-}

@@ -272,9 +272,9 @@ func TestWrongLoginIsNamed(t *testing.T) {
 		refuse bool
 		want   string
 	}{
-		{"team", true, "a wrong login is refused\" client=127.0.0.1 user=team "},
-		{"hunter2", true, "a wrong login is refused\" client=127.0.0.1 user=\"(none that a crawler has)\" "},
-		{"team", false, "is ignored\" client=127.0.0.1 user=team "},
+		{"team", true, "a wrong login is refused\" user=team client=127.0.0.1"},
+		{"hunter2", true, "a wrong login is refused\" user=\"(none that a crawler has)\" client=127.0.0.1 "},
+		{"team", false, "is ignored\" user=team client=127.0.0.1"},
 	} {
 		var said gatetest.Output
 		g := proxytest.Start(t, proxytest.Options{Engine: proxytest.Team(c.refuse), Proxy: func(o *proxy.Options) { o.Log = slog.New(slog.NewTextHandler(&said, nil)) }})
