@@ -54,7 +54,7 @@ func (a *replayReport) result() (template string, failed bool) {
 	switch checked := a.Same + a.Different + a.Changed; {
 	case checked == 0 && a.Gone > 0:
 		a.s.Warn("nothing could be checked: %s does not have the evidence of these records: "+
-			"it is not of the gate that wrote them, or robots.keep is over; -c names a gate's configuration", a.Dir)
+			"it is not of the gate that wrote them, robots.keep is over, or log.redact_query has removed what they need; -c names a gate's configuration", a.Dir)
 		failed = true
 	case checked+a.NoDecision == 0 && a.id != "":
 		a.s.Warn("nothing could be checked: no record has the id %s", a.id)

@@ -51,8 +51,12 @@ func (a *Audit) Run(ctx context.Context, s console.Streams) error {
 	var errs []error
 	named := map[string]bool{}
 	a.File = slices.DeleteFunc(a.File, func(file string) bool { // each record of a file that is named twice would count twice
-		if _, err := os.Stat(file); file != "-" && err != nil {
-			errs = append(errs, err)
+		switch info, err := os.Stat(file); {
+		case file == "-":
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%w: the key log.audit of the gate's configuration names its audit log", err))
+		case info.IsDir():
+			errs = append(errs, fmt.Errorf("%s is a folder: name the logs in it", file))
 		}
 		file = filepath.Clean(file)
 		again := named[file]

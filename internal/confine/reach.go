@@ -77,7 +77,7 @@ func parsePort(text string) (uint16, error) {
 func (r Reach) hostPort() string { return net.JoinHostPort(r.Host, strconv.Itoa(int(r.Port))) }
 
 // addresses returns the addresses at which the command finds a host: the literal address, or for a
-// name what the gate's DNS answers.
+// name what the gate's DNS answers, and for the machine's own name what the command's hosts file has.
 func (r Reach) addresses(names *names) []netip.Addr {
 	if addr, err := netip.ParseAddr(r.Host); err == nil {
 		return []netip.Addr{addr}
@@ -85,5 +85,9 @@ func (r Reach) addresses(names *names) []netip.Addr {
 	if isLocalhost(r.Host) {
 		return []netip.Addr{loopback4, loopback6}
 	}
-	return []netip.Addr{names.address(r.Host)}
+	all := []netip.Addr{names.address(r.Host)}
+	if own, err := os.Hostname(); err == nil && canonicalName(own) == r.Host {
+		all = append(all, loopback4)
+	}
+	return all
 }

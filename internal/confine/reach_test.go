@@ -3,6 +3,7 @@ package confine
 import (
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,12 +82,17 @@ func TestCheckOptions(t *testing.T) {
 // TestReachAddresses checks at which addresses a command finds a destination: those that a resolver
 // inside may return.
 func TestReachAddresses(t *testing.T) {
-	n := newNames([]Reach{{Host: "db"}, {Host: "db2"}})
+	own, err := os.Hostname()
+	if own = canonicalName(own); err != nil {
+		t.Fatal(err)
+	}
+	n := newNames([]Reach{{Host: "db"}, {Host: "db2"}, {Host: own}})
 	for _, c := range []struct{ host, want string }{
 		{"10.1.2.3", "[10.1.2.3]"},
 		{"localhost", "[127.0.0.1 ::1]"},
 		{"db", "[7.0.0.1]"},
 		{"db2", "[7.0.0.2]"},
+		{own, "[7.0.0.3 127.0.0.1]"},
 	} {
 		if got := fmt.Sprint(Reach{Host: c.host}.addresses(n)); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.host, got, c.want)

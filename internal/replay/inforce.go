@@ -39,6 +39,18 @@ func checkTimes(c *policy.Config, r *record.Record) string {
 		}
 		before = s
 	}
+	if r.Robots == nil {
+		return ""
+	}
+	for _, a := range []*record.Answer{&r.Robots.Answer, r.Robots.Instead, r.Robots.Copy} {
+		if a != nil && a.Fetched.Sub(before.at) > maxStep {
+			return fmt.Sprintf("its times don't fit together: fetched %s, judged %s", utc(a.Fetched), utc(before.at))
+		}
+	}
+	age := max(before.at.Sub(r.Robots.Fetched), 0) / time.Second
+	if off := time.Duration(r.Robots.Age) - age; off < -2 || off > 2 { // in seconds
+		return fmt.Sprintf("its times don't fit together: age %d, from fetched to judged it is %d s", r.Robots.Age, age)
+	}
 	return ""
 }
 

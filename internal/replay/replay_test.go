@@ -159,6 +159,16 @@ func TestReplay(t *testing.T) {
 		{"judged long after", func(_ *kept, r *record.Record) {
 			r.Robots.Judged, r.Robots.Age = noon.Add(2*time.Minute), 120
 		}, Different, "decided 2026-01-01T12:01:00Z, judged 2026-01-01T12:02:00Z"},
+		{"judged before it was fetched", func(_ *kept, r *record.Record) {
+			at(r, noon.Add(-time.Minute))
+			r.Robots.Age = 0
+		}, Different, "fetched 2026-01-01T12:00:00Z, judged 2026-01-01T11:59:00Z"},
+		{"before a copy was fetched", func(_ *kept, r *record.Record) {
+			r.Robots.Copy = &record.Answer{Status: 200, Fetched: noon.Add(time.Hour)}
+		}, Different, "fetched 2026-01-01T13:00:00Z, judged"},
+		{"another age", func(_ *kept, r *record.Record) { r.Robots.Age = 77777 }, Different, "age 77777, from fetched to judged it is 60 s"},
+		{"an age that can't be", func(_ *kept, r *record.Record) { r.Robots.Age = -1 << 63 }, Different, "age -9223372036854775808,"},
+		{"no age", func(_ *kept, r *record.Record) { r.Robots.Age = 0 }, Different, "age 0,"},
 		{"after a login and a fetch", func(_ *kept, r *record.Record) {
 			r.Time = r.Time.Add(-10 * time.Second)
 			r.Decided = r.Decided.Add(-3 * time.Second)

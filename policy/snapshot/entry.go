@@ -22,10 +22,6 @@ func newEntry(key string, set Set, maxBytes int) *entry {
 	var file content
 	if set.Good != nil {
 		file = parse(ParseKey(key), set.Body, maxBytes)
-		if file.Truncated() { // the limit was higher when it was fetched
-			set.Good = new(*set.Good)
-			set.Good.setFile(file)
-		}
 	}
 	if set.Last == nil || set.Last.good() {
 		set.Last = set.Good // one object for both: a store may have made two of it
@@ -82,10 +78,11 @@ func (s *shared) find(ctx context.Context, key string) *entry {
 	return s.load(ctx, key)
 }
 
-// load returns an entry from the store, nil if it has none.
+// load returns an entry from the store, nil if it has none. A file that was kept under a higher MaxBytes is as if it were
+// not there: what is left of it within the limit is kept nowhere as evidence.
 func (s *shared) load(ctx context.Context, key string) *entry {
 	set, ok := s.store.Load(ctx, key)
-	if !ok {
+	if !ok || int64(len(set.Body)) > s.maxBytes {
 		return nil
 	}
 	return newEntry(key, set, int(s.maxBytes))

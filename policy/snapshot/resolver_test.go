@@ -235,6 +235,30 @@ func TestSavesBeforeItAnswers(t *testing.T) {
 	})
 }
 
+// TestLowerLimit: a file that was kept under a higher limit is fetched again, since what the limit leaves of it must be in
+// the store before a request is decided by it.
+func TestLowerLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web, s := newOrigins(), newDurable()
+		web.Serve(example, raw("HTTP/1.1 200 OK\n\n"+strings.Repeat("# a comment\n", 50_000)+"User-agent: *\nDisallow: /\n"))
+		request := asks(t, "https://example.com/", "Bot/1.0")
+		for i, limit := range []int64{1 << 20, 1 << 20, 500 << 10} {
+			r := defaults()
+			r.MaxBytes = limit
+			e := engineFor(t, r, web, s, io.Discard)
+			d, err := e.Decide(t.Context(), request)
+			set, _ := s.Load(t.Context(), "https://example.com robotsgate/0")
+			if err != nil || d.Robots.File.Truncated() != (limit < 1<<20) || d.Robots.Snapshot.SHA256 != set.Good.SHA256 {
+				t.Errorf("limit %d: %v, truncated %v, decided by %s, kept %s", limit, err, d.Robots.File.Truncated(), d.Robots.Snapshot.SHA256, set.Good.SHA256)
+			}
+			if n, want := len(web.Fetched()), []int{1, 0, 1}[i]; n != want {
+				t.Errorf("limit %d: %d fetches, want %d", limit, n, want)
+			}
+			e.Close()
+		}
+	})
+}
+
 // TestStoreFails: requests are decided as before, the failure is logged once a minute, and
 // no set is lost when the store works again.
 func TestStoreFails(t *testing.T) {
