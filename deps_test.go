@@ -60,7 +60,7 @@ var imports = map[string][]string{
 	"internal/record":  {"internal/logtext", "policy/usage"}, // a leaf: plain data
 	"internal/audit": {
 		"internal/console", "internal/evidence", "internal/field", "internal/keyfile", "internal/logtext", "internal/record",
-		"internal/replay", "policy", "policy/canonical",
+		"internal/replay", "policy", "policy/canonical", "policy/usage",
 	},
 	"internal/evidence": {"internal/keyfile", "internal/wholefile"},
 	"internal/metrics": {

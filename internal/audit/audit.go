@@ -9,7 +9,7 @@ package audit
 // Where to change what.
 //
 //	what is in a record:
-//		internal/record and docs/audit.md
+//		internal/record, encode.go and docs/audit.md
 //	when checkpoint lines are written:
 //		writer.go
 //	what is counted in a summary, and what is printed for people:

@@ -16,6 +16,7 @@ type queue struct {
 
 	mu      sync.Mutex
 	pending []byte // whole lines
+	spare   []byte // memory for pending
 }
 
 func newQueue() *queue {
@@ -42,11 +43,14 @@ func (q *queue) add(line []byte) error {
 	return nil
 }
 
-// take removes all lines and returns them.
+// take removes all lines and returns them. They are valid until the next call.
 func (q *queue) take() (lines []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	lines, q.pending = q.pending, nil
+	lines, q.pending = q.pending, q.spare[:0]
+	if q.spare = lines; cap(lines) > 1<<20 {
+		q.spare = nil // memory of a burst
+	}
 	return lines
 }
 

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -57,9 +58,23 @@ func TestWriteInterval(t *testing.T) {
 	})
 }
 
-// TestQueueClosed: a queue that is closed takes no lines.
-func TestQueueClosed(t *testing.T) {
+// TestQueueKeepsLines: lines that are taken stay as they are while others are added.
+func TestQueueKeepsLines(t *testing.T) {
 	q := newQueue()
+	for i := range 10 {
+		line := strings.Repeat(string(rune('a'+i)), 100) + "\n"
+		if err := q.add([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+		got := q.take()
+		if err := q.add([]byte("other\n")); err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != line {
+			t.Fatalf("got %q, want %q", got, line)
+		}
+		q.take()
+	}
 	q.close()
 	if err := q.add([]byte("late\n")); err != errTooSlow {
 		t.Errorf("after close: %v", err)

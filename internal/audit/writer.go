@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,7 @@ type writer struct {
 	out      output
 	lines    *evidence.Log
 	status   atomic.Pointer[Status]
+	text     []byte         // memory for lines
 	signed   time.Time      // when a checkpoint was tried last
 	covered  time.Time      // when a checkpoint was written last; zero: not since the start
 	reported logtext.Minute // of failures to keep a checkpoint
@@ -127,7 +129,10 @@ func (w *writer) append(lines []byte) (lost int, err error) {
 		_ = w.checkpoint(false) // it is logged
 	}
 	untold := w.health.untold.Swap(0)
-	text := make([]byte, 0, size)
+	text := slices.Grow(w.text[:0], size)
+	if w.text = text; cap(text) > 1<<20 {
+		w.text = nil // memory of a burst
+	}
 	index, stated := w.lines.Size(), untold
 	for line := range bytes.Lines(lines) {
 		text = record.AppendPlace(text, line, stated, index)
