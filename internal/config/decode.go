@@ -17,7 +17,6 @@ package config
 
 import (
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -86,7 +85,11 @@ func (d *decoder) mapping(n *yaml.Node, path string, tag reflect.StructTag, v re
 		child := field.Join(path, key)
 		f, ok := known[key]
 		switch {
-		case !ok || n.Content[i].Kind != yaml.ScalarNode:
+		case n.Content[i].Kind != yaml.ScalarNode:
+			d.AddLine(line, "a key must be a word, not a list or a mapping")
+		case key == "<<":
+			d.AddLine(line, "<< is not supported: write the keys here, or name the whole value by an alias (*name)")
+		case !ok:
 			defer d.unknown(key, line, path, tag, v.Type()) // when the keys behind it are known to be given
 		case d.Lines[child] > 0:
 			d.AddLine(line, "%s is given twice, first in line %d: remove one of them", field.Display(child), d.Lines[child])
@@ -147,28 +150,31 @@ func fields(t reflect.Type) (keys []string, of map[string]reflect.StructField) {
 	return keys, of
 }
 
-// nearest returns the word of known that word is probably a misspelling of, "" if it resembles none.
-func nearest(word string, known []string) string {
-	near := slices.MinFunc(known, func(a, b string) int { return differing(word, a) - differing(word, b) })
-	// At most a third of the letters may differ: short keys would resemble any word.
-	if differing(word, near) > min(max(len(word), 3)/3, 2) {
-		return ""
-	}
-	return near
-}
-
 var plain = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
-// differing returns how many letters the longer word has between the common beginning and the common end of both.
-func differing(word, key string) int {
-	a, b := plain.Replace(strings.ToLower(word)), plain.Replace(key)
+// nearest returns the word of known that word is probably a misspelling of, "" if it resembles none.
+func nearest(word string, known []string) string {
+	bare := plain.Replace(strings.ToLower(word))
+	// At most a third of the letters may differ: short keys would resemble any word.
+	for edits := range min(max(len(bare), 3)/3, 2) + 1 {
+		for _, k := range known {
+			if within(edits, bare, plain.Replace(k)) || len(word) > 2 && strings.HasPrefix(k, word+"_") {
+				return k
+			}
+		}
+	}
+	return ""
+}
+
+// within reports whether some edits at most (insert, remove, change) make a into b.
+func within(edits int, a, b string) bool {
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]
 	}
-	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
-		a, b = a[:len(a)-1], b[:len(b)-1]
+	if edits == 0 || a == "" || b == "" {
+		return len(a)+len(b) <= edits
 	}
-	return max(len(a), len(b))
+	return within(edits-1, a[1:], b) || within(edits-1, a, b[1:]) || within(edits-1, a[1:], b[1:])
 }
 
 // Restrain gives the keys that take effect at start only the values that they have in

@@ -72,8 +72,10 @@ func (d *decoder) set(text string, tag reflect.StructTag, v reflect.Value) (ok b
 		return *x || strings.EqualFold(text, "false"), ""
 	case *int:
 		n, err := strconv.ParseUint(text, 10, 31)
-		*x = int(n)
-		return err == nil && strconv.Itoa(*x) == text, "" // no leading zero, which some readers of YAML take for octal
+		if *x = int(n); len(text) > 1 && text[0] == '0' { // some readers of YAML take it for octal
+			return false, ": remove the leading zero"
+		}
+		return err == nil, ""
 	case *int64:
 		*x, ok = field.ParseSize(text)
 		return ok, ""
