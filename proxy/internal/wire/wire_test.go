@@ -159,7 +159,8 @@ func (w *wire) runAll(t *testing.T, rows []wireRow) {
 			})
 		}
 	})
-	if late := w.origins.rest(); len(late) > 0 {
+	late := slices.DeleteFunc(w.origins.rest(), isNext) // see check
+	if len(late) > 0 {
 		t.Errorf("reached an origin that nobody asked for, or late: %q", late)
 	}
 }
@@ -199,6 +200,9 @@ func (w *wire) run(t *testing.T, row wireRow, origin string) {
 		})
 	}
 }
+
+// isNext reports whether a request is the one behind that of a row.
+func isNext(request string) bool { return strings.HasPrefix(request, "GET /next ") }
 
 // check holds the answers, and what reached the origin, against what is expected.
 func (e *expect) check(t *testing.T, first, second clientView, arrived []string, next string, names *strings.Replacer) {
@@ -249,7 +253,9 @@ func (e *expect) check(t *testing.T, first, second clientView, arrived []string,
 		}
 		want = append(want, line+" HTTP/1.1\r\nHost: "+host+"\r\n"+rest)
 	}
-	if second.status == 200 || e.stray && len(arrived) > len(want) {
+	if e.stray { // the next request may arrive behind its stray answer, also when the next variant has begun
+		arrived = slices.DeleteFunc(arrived, isNext)
+	} else if second.status == 200 {
 		want = append(want, "GET /next HTTP/1.1\r\nHost: "+next+"\r\n\r\n")
 	}
 	slices.Sort(want) // over HTTP/2 either may come first
