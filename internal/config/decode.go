@@ -11,8 +11,8 @@
 //	secret    neither mistakes nor [Effective] repeat the value, which may be a password
 //	glob      what a glob.Glob matches, "host" or "text"
 //
-// An int64 is a number of bytes, with a unit. A struct has the keys of the structs embedded in it. An item of a list begins with what the method SetDefaults of its
-// type sets, if there is one.
+// An int64 is a number of bytes, with a unit. A struct has the keys of the structs embedded in it. An item of a list
+// begins with what the method SetDefaults of its type sets, if there is one.
 package config
 
 import (
